@@ -1,0 +1,35 @@
+"""Where times and ids come from: one injected source, so that tests can freeze both."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Wall time for people, monotonic time for durations (both in seconds), and new run ids of 128 random bits."""
+
+    wall: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    new_id: Callable[[], str] = lambda: secrets.token_hex(16)
+
+
+class Stamp:
+    """Formats wall time as RFC 3339 in UTC with milliseconds; the part that changes once a second is kept."""
+
+    def __init__(self, wall: Callable[[], float]) -> None:
+        self._wall = wall
+        self._second = -1
+        self._prefix = ""
+
+    def now(self) -> str:
+        """The present moment, such as ``2026-10-07T08:00:01.250Z``."""
+        moment = self._wall()
+        second = int(moment)
+        if second != self._second:
+            self._second = second
+            self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return f"{self._prefix}.{int((moment - second) * 1000):03d}Z"

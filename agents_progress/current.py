@@ -1,0 +1,64 @@
+"""The run around the code that asks: what tools and bodies use to report their own progress."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from agents_progress.run import Run
+from agents_progress.sdk import compat
+from agents_progress.sdk.intercept import run_here
+from agents_progress.sdk.source import StreamedSource
+
+logger = logging.getLogger("agents_progress")
+
+
+class CurrentRun:
+    """What code inside a run may say about it. Outside a run every report is accepted and goes nowhere, so that a tool works
+    in a test, in a plain run, and with ``AGENTS_PROGRESS=off``.
+    """
+
+    def __init__(self, run: Run | None) -> None:
+        self._run = run
+
+    @property
+    def id(self) -> str | None:
+        """The run's id, None outside a run."""
+        return None if self._run is None else self._run.id
+
+    @property
+    def task_id(self) -> str | None:
+        """The task's id, None outside a run."""
+        return None if self._run is None else self._run.task_id
+
+    @property
+    def call_id(self) -> str | None:
+        """The call id of the tool whose body asks, as events name it; None outside a function tool."""
+        source = None if self._run is None else self._run.source
+        return source.call_of_span(compat.current_span()) if isinstance(source, StreamedSource) else None
+
+    @contextmanager
+    def stage(self, title: str) -> Iterator[None]:
+        """A stage of the work around a block of code. It is completed only when the block ends without an exception."""
+        if self._run is None:
+            yield
+            return
+        stage_id = self._run.stage_started(title)
+        yield
+        self._run.stage_completed(stage_id, title)
+
+    def report(self, message: str, current: float | None = None, total: float | None = None) -> None:
+        """Progress of the tool whose body asks, from the loop or from a thread. ``current`` and ``total`` are counts it made."""
+        if self._run is None:
+            return
+        call_id = self.call_id
+        if call_id is None:
+            logger.warning("agents_progress: run %s: a progress report came from outside a function tool", self._run.id)
+        else:
+            self._run.tool_progress(call_id, message, current, total)
+
+
+def current_run() -> CurrentRun:
+    """The run around the calling code; one that goes nowhere when there is none."""
+    return CurrentRun(run_here())

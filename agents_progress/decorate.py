@@ -1,0 +1,230 @@
+"""``@progress``, ``@progress.inside`` and ``follow``: three ways from existing SDK code to an owned run."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from agents.result import RunResultStreaming
+
+from agents_progress.current import current_run
+from agents_progress.disclosure import Disclosure
+from agents_progress.errors import NoEventLoop, NotAStreamedResult, NotDecoratable
+from agents_progress.inside import inside
+from agents_progress.options import Options, switched_off
+from agents_progress.outcome import Outcome
+from agents_progress.payloads import Parent
+from agents_progress.run import Run
+from agents_progress.sdk import compat
+from agents_progress.sdk.intercept import Scope, entered, outside
+from agents_progress.sdk.source import StreamedSource
+from agents_progress.source import Source
+from agents_progress.verify import Verifier
+
+P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Decorated(Generic[P]):
+    """A function that returns a streamed run, wrapped: calling it starts the run and gives its :class:`Run`."""
+
+    def __init__(self, function: Callable[P, Any], options: Options) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._options = options
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Run:
+        """Start the run in the running loop.
+
+        A synchronous body runs within the call, so that its own exceptions keep their place. Raises :exc:`NoEventLoop` outside
+        a loop and :exc:`NotAStreamedResult` when the body returns something else.
+        """
+        if switched_off():
+            return self._function(*args, **kwargs)  # type: ignore[no-any-return]
+        compat.require_supported()
+        _require_loop(self._function)
+        parent = _parent()
+        scope = Scope(self._options.reading, retain=False)
+        with entered(scope):
+            returned = self._function(*args, **kwargs)
+        if inspect.isawaitable(returned):
+
+            async def start() -> Source:
+                with entered(scope):
+                    return self._source(scope, await returned)
+        else:
+            source = self._source(scope, returned)
+
+            async def start() -> Source:
+                return source
+
+        scope.run = run = Run(self._options.plan(self._function, parent=parent), start, outside())
+        scope.started = lambda source, resumed: source.belongs_to(run)
+        for source in scope.sources:
+            source.belongs_to(run)
+        return run
+
+    def using(
+        self,
+        *,
+        run_id: str | None = None,
+        task_id: str | None = None,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        verify: Verifier | None = None,
+        disclosure: Disclosure | None = None,
+        deadline: float | None = None,
+    ) -> Decorated[P]:
+        """The same function with what belongs to one request: ``handler.using(owner=user)(question)``.
+
+        ``deadline`` is in seconds from the start; after it the run is cancelled by the actor `deadline`.
+        """
+        given = {
+            "run_id": run_id,
+            "task_id": task_id,
+            "owner": owner,
+            "labels": labels,
+            "verify": verify,
+            "disclosure": disclosure,
+            "deadline": deadline,
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        return Decorated(self._function, self._options.using(**changes))
+
+    def run_sync(self, *args: P.args, **kwargs: P.kwargs) -> Outcome:
+        """Run to the end in an event loop of its own: the door for scripts and workers.
+
+        A KeyboardInterrupt asks for a cancel, waits for the ending, and is raised then. Raises :exc:`NoEventLoop` inside a
+        running loop, where the call is awaited instead.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            raise NoEventLoop(f"run_sync needs a thread without a loop; write `await {self._function.__name__}(...)` here")
+
+        async def main() -> Outcome:
+            run = self(*args, **kwargs)
+            try:
+                return await run
+            except asyncio.CancelledError:
+                run.cancel(actor="keyboard")
+                await run
+                raise
+            finally:
+                await run.closed()
+
+        return asyncio.run(main())
+
+    def _source(self, scope: Scope, returned: Any) -> StreamedSource:
+        _refuse_other_results(returned, self._function)
+        return scope.source_of(returned) or StreamedSource(returned, self._options.reading)
+
+
+class Progress:
+    """The decorator ``progress``; see :meth:`__call__` and :meth:`inside`."""
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[RunResultStreaming]], /) -> Decorated[P]: ...
+    @overload
+    def __call__(self, function: Callable[P, RunResultStreaming], /) -> Decorated[P]: ...
+    @overload
+    def __call__(self, /, **options: Any) -> _Decorator: ...
+
+    def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Wrap a function, sync or async, that returns the result of ``Runner.run_streamed``. Its body stays as it is.
+
+        Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds), ``disclosure``,
+        ``titles`` (tool name to text), ``sinks`` (called with each envelope), ``coalesce``, ``task_id``, ``labels``, ``deadline``
+        and ``settle`` (seconds), ``unknown_items`` ("block" or "note"), ``language`` ("en" or "zh"), ``clock``. Without ``verify``
+        a succeeded run stays `checking`: nothing is done until the application says so.
+        """
+        decorator = _Decorator(Options(**options))
+        return decorator if function is None else decorator(function)
+
+    @overload
+    def inside(self, function: F, /) -> F: ...
+    @overload
+    def inside(self, /, **options: Any) -> Callable[[F], F]: ...
+
+    def inside(self, function: Any = None, /, **options: Any) -> Any:
+        """Wrap a coroutine, an async generator or a function that consumes SDK streams itself.
+
+        Its signature, its SDK events, their order and its exceptions stay. Each top-level streamed run in the body is a run of one
+        task; ``current_run()`` gives the newest. Takes the options of ``progress``.
+        """
+        settled = Options(**options)
+        return (lambda body: inside(body, settled)) if function is None else inside(function, settled)
+
+
+class _Decorator:
+    """``@progress(...)`` with its options, waiting for the function."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    @overload
+    def __call__(self, function: Callable[P, Awaitable[RunResultStreaming]], /) -> Decorated[P]: ...
+    @overload
+    def __call__(self, function: Callable[P, RunResultStreaming], /) -> Decorated[P]: ...
+
+    def __call__(self, function: Callable[..., Any], /) -> Any:
+        if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+            raise NotDecoratable(
+                f"{function.__name__} is a generator; @progress takes a function that returns Runner.run_streamed(...), "
+                "@progress.inside an async generator that reads the stream itself"
+            )
+        return Decorated(function, self._options)
+
+
+progress = Progress()
+
+
+def follow(result: RunResultStreaming, **options: Any) -> Run:
+    """Own a result that was started elsewhere. Tool starts cannot be seen then; the log says so once.
+
+    Takes the options of ``progress``. Iterate the run, not the result: the owner drains it.
+    """
+    compat.require_supported()
+    settled = Options(**options)
+    _require_loop(follow)
+    _refuse_other_results(result, follow)
+    source = StreamedSource(result, settled.reading)
+
+    async def start() -> Source:
+        return source
+
+    run = Run(settled.plan("run", parent=_parent()), start, outside())
+    source.belongs_to(run)
+    return run
+
+
+def _parent() -> Parent | None:
+    """The tool call of another run inside which this one is started."""
+    around = current_run()
+    return None if around.id is None else {"run_id": around.id, "call_id": around.call_id}
+
+
+def _require_loop(function: Callable[..., Any]) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise NoEventLoop(
+            f"no running event loop: call {function.__name__} inside one, or use {function.__name__}.run_sync(...) in a script"
+        ) from None
+
+
+def _refuse_other_results(returned: Any, function: Callable[..., Any]) -> None:
+    if isinstance(returned, RunResultStreaming):
+        return
+    kind = type(returned).__name__
+    if kind in ("RealtimeSession", "RealtimeRunner", "VoicePipeline", "StreamedAudioResult"):
+        raise NotDecoratable(f"{function.__name__} returned a {kind}; realtime and voice runs have no ending to decide here")
+    raise NotAStreamedResult(
+        f"{function.__name__} returned {kind}; return the result of Runner.run_streamed(...), or use @progress.inside "
+        "for a function that reads the stream itself"
+    )

@@ -1,0 +1,148 @@
+"""Everything this package raises, as one tree.
+
+* :exc:`ProgressError`
+    * :exc:`UsageError`: the call is wrong; nothing was started or lost
+        * :exc:`NotAStreamedResult`
+        * :exc:`NotDecoratable`
+        * :exc:`NoEventLoop`
+        * :exc:`WrongLoop`
+        * :exc:`UnknownInteraction`
+        * :exc:`UnknownJournalURL`
+        * :exc:`OutputTypeDiffers`
+    * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
+        * :exc:`BadEnvelope`
+        * :exc:`BadPayload`
+        * :exc:`UnknownEventType`
+        * :exc:`BadSnapshot`
+        * :exc:`BadFrame`
+    * :exc:`JournalError`: the journal refused or could not be reached
+        * :exc:`AppendConflict`
+        * :exc:`AppendGap`
+        * :exc:`JournalUnreadable`
+        * :exc:`JournalUnavailable`
+        * :exc:`JournalClosed`
+        * :exc:`RunNotFound`
+    * :exc:`ResumeError`: a paused run that cannot be continued like this
+        * :exc:`NotPaused`
+        * :exc:`NotRepeatable`
+        * :exc:`AlreadyResumed`
+    * :exc:`RunSetupError`: the run can have no truthful record, so it is not started
+        * :exc:`SDKTooOld`
+
+Category classes end in ``Error``; leaves state the fact. Every message says what to do next. Exceptions of the SDK and of
+the application are never wrapped: they keep their type and their place.
+"""
+
+from __future__ import annotations
+
+
+class ProgressError(Exception):
+    """Root of every exception this package raises by itself."""
+
+
+class UsageError(ProgressError):
+    """The call is wrong. Nothing was started and nothing was lost."""
+
+
+class NotAStreamedResult(UsageError, TypeError):
+    """A function under ``@progress`` returned something that is not a streamed run."""
+
+
+class NotDecoratable(UsageError, TypeError):
+    """The object cannot be wrapped: a synchronous generator, a realtime session, a voice pipeline."""
+
+
+class NoEventLoop(UsageError, RuntimeError):
+    """A run was started outside a running event loop."""
+
+
+class WrongLoop(UsageError, RuntimeError):
+    """A run was touched from another event loop or thread than the one that owns it."""
+
+
+class UnknownInteraction(UsageError, LookupError):
+    """An answer names a question that this run did not ask or that is settled."""
+
+
+class UnknownJournalURL(UsageError, ValueError):
+    """No journal backend answers to this URL."""
+
+
+class OutputTypeDiffers(UsageError, TypeError):
+    """The output is not of the type that was asked for."""
+
+
+class ProtocolError(ProgressError, ValueError):
+    """Bytes or an object are not `agents-progress/1`."""
+
+
+class BadEnvelope(ProtocolError):
+    """The envelope is malformed: a field is missing, extra or of the wrong form."""
+
+
+class BadPayload(ProtocolError):
+    """The payload does not fit its type."""
+
+
+class UnknownEventType(ProtocolError):
+    """The type is none of this protocol version and no ``note.``."""
+
+
+class BadSnapshot(ProtocolError):
+    """The snapshot was not made by this version of the view."""
+
+
+class BadFrame(ProtocolError):
+    """Bytes that no strict event-stream reader may accept."""
+
+
+class JournalError(ProgressError):
+    """The journal refused an operation or could not be reached."""
+
+
+class AppendConflict(JournalError):
+    """The journal already holds other content under one of these sequence numbers."""
+
+
+class AppendGap(JournalError):
+    """The batch does not continue the log where it ends, so a hole would be left."""
+
+
+class JournalUnreadable(JournalError):
+    """The file or server is not a journal, or of a version this release does not know."""
+
+
+class JournalUnavailable(JournalError):
+    """The journal exists but could not be used now: locked, full, away."""
+
+
+class JournalClosed(JournalError):
+    """The journal was closed."""
+
+
+class RunNotFound(JournalError, LookupError):
+    """The journal holds no run with this id."""
+
+
+class ResumeError(ProgressError):
+    """A paused run cannot be continued like this."""
+
+
+class NotPaused(ResumeError):
+    """The run is not waiting for an answer."""
+
+
+class NotRepeatable(ResumeError):
+    """The call that started the run was not intercepted, so it cannot be repeated with the answer."""
+
+
+class AlreadyResumed(ResumeError):
+    """Somebody else continued this run first; the answer was not used."""
+
+
+class RunSetupError(ProgressError):
+    """The run can have no truthful record."""
+
+
+class SDKTooOld(RunSetupError, ImportError):
+    """The installed SDK hides endings; it is refused instead of guessed at."""

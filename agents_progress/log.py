@@ -1,0 +1,233 @@
+"""The log of one run, as its owner writes it: screen, coalesce, stamp, append, and only then deliver.
+
+The pump never waits for the disk: a batch is what gathered while the last one was written. A reader gets an envelope only after
+the journal has it. When the journal fails, the log is broken: nothing more is delivered, and readers are left without an ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agents_progress.clock import Clock, Stamp
+from agents_progress.disclosure import Screen
+from agents_progress.errors import JournalError
+from agents_progress.events import Envelope
+from agents_progress.journal.base import Journal, Origin
+from agents_progress.view import RunView
+
+KEPT: Final = 1024
+"""Envelopes kept in memory for readers that are nearly up to date; the others read from the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """Streamed text goes out when this many characters or seconds have gathered, or before any other event."""
+
+    chars: int = 64
+    seconds: float = 0.03
+
+
+class RunLog:
+    """Write with :meth:`write`, wait with :meth:`flush`, end with :meth:`close`. Belongs to one event loop.
+
+    ``on_fault(stage, error)`` is told when the journal or the view fails; nothing here raises into the caller.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        journal: Journal,
+        view: RunView,
+        screen: Screen,
+        *,
+        clock: Clock,
+        coalesce: Coalesce | None,
+        origin: Origin,
+        on_fault: Callable[[str, BaseException], None],
+    ) -> None:
+        self.run_id = run_id
+        self.journal = journal
+        self.view = view
+        self.screen = screen
+        self.seq = 0
+        self.closed = False
+        self.broken = False
+        self._origin = origin
+        self._on_fault = on_fault
+        self._coalesce = coalesce
+        self._monotonic = clock.monotonic
+        self._stamp_time = Stamp(clock.wall).now
+        self._loop = asyncio.get_running_loop()
+        self._indexes: dict[tuple[str, str], int] = {}
+        self._open_payload: dict[str, Any] | None = None
+        self._open_texts: list[str] = []
+        self._open_chars = 0
+        self._open_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._pending: list[Envelope] = []
+        self._recent: list[Envelope] = []
+        self._waiters: list[asyncio.Future[None]] = []
+        self._committing: asyncio.Task[None] | None = None
+        self._unclaimed = True
+
+    # Writing.
+
+    def write(self, type_: str, payload: dict[str, Any]) -> None:
+        """Take in one draft. Raises only what a fault of our own in screening raises."""
+        for screened_type, screened in self.screen.pass_on(type_, payload):
+            if screened_type == "text.delta" and self._coalesce is not None:
+                self._gather(screened, self._coalesce)
+            else:
+                self._release()
+                self._stamp(screened_type, screened)
+
+    async def flush(self) -> None:
+        """Wait until everything written so far is stored and delivered, or the log is broken."""
+        self._release()
+        while self._pending or self._committing is not None:
+            await asyncio.shield(self._commit())
+
+    async def close(self) -> None:
+        """Store the rest and end every reader."""
+        await self.flush()
+        self.closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wake()
+
+    def _gather(self, payload: dict[str, Any], coalesce: Coalesce) -> None:
+        open_ = self._open_payload
+        if open_ is not None and (
+            open_["item_id"] != payload["item_id"] or open_.get("channel") != payload.get("channel")
+        ):
+            self._release()
+            open_ = None
+        if open_ is None:
+            self._open_payload = payload
+            self._open_since = self._monotonic()
+            if self._timer is None:
+                self._timer = self._loop.call_later(coalesce.seconds, self._tick, coalesce.seconds)
+        text = payload["text"]
+        self._open_texts.append(text)
+        self._open_chars += len(text)
+        if self._open_chars >= coalesce.chars:
+            self._release()
+
+    def _tick(self, seconds: float) -> None:
+        """Release text that is old enough; look again when younger text is waiting."""
+        self._timer = None
+        if self._open_payload is None:
+            return
+        left = self._open_since + seconds - self._monotonic()
+        if left <= 0:
+            self._release()
+        else:
+            self._timer = self._loop.call_later(left, self._tick, seconds)
+
+    def _release(self) -> None:
+        payload = self._open_payload
+        if payload is not None:
+            self._open_payload = None
+            text = "".join(self._open_texts)
+            self._open_texts.clear()
+            self._open_chars = 0
+            self._stamp("text.delta", {**payload, "text": text})
+
+    def _stamp(self, type_: str, payload: dict[str, Any]) -> None:
+        if type_ == "text.delta":
+            key = payload["item_id"], payload.get("channel", "answer")
+            index = self._indexes.get(key, 0)
+            self._indexes[key] = index + 1
+            payload["index"] = index
+        self.seq = seq = self.seq + 1
+        self._pending.append(
+            Envelope(f"{self.run_id}:{seq}", self.run_id, seq, type_, self._stamp_time(), payload)
+        )
+        if self._committing is None:
+            self._commit()
+
+    # Storing and delivering.
+
+    def _commit(self) -> asyncio.Task[None]:
+        if self._committing is None:
+            self._committing = self._loop.create_task(self._store_pending())
+        return self._committing
+
+    async def _store_pending(self) -> None:
+        try:
+            while self._pending:
+                batch, self._pending = self._pending, []
+                if not self.broken:
+                    await self._store(batch)
+        except asyncio.CancelledError:
+            # A loop that shuts down cancels this task too; the owner flushes again, and a repeated append changes nothing.
+            self._pending = [*batch, *self._pending]
+            raise
+        finally:
+            self._committing = None
+
+    async def _store(self, batch: list[Envelope]) -> None:
+        try:
+            # The first batch claims the run id: of two runs with one id, only one is ever recorded.
+            claim, self._unclaimed = self._unclaimed, False
+            await self.journal.append(batch, origin=self._origin, claim=claim)
+        except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run
+            self._break(error)
+        else:
+            self._deliver(batch)
+
+    def _break(self, error: Exception) -> None:
+        self.broken = True
+        self.view.close_transport()
+        self._on_fault("journal", error)
+        self._wake()
+
+    def _deliver(self, batch: Sequence[Envelope]) -> None:
+        feed = self.view.feed
+        try:
+            for envelope in batch:
+                feed(envelope)
+        except Exception as error:  # noqa: BLE001 - a fault of the view must not fail the run
+            self._on_fault("reduce", error)
+        self._recent.extend(batch)
+        if len(self._recent) > 2 * KEPT:
+            del self._recent[:-KEPT]
+        self._wake()
+
+    # Reading.
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def read(self, after_seq: int = 0) -> AsyncIterator[Envelope]:
+        """Every stored envelope after a sequence number, then each new one, until the log is closed or broken."""
+        while True:
+            for envelope in await self._next(after_seq):
+                after_seq = envelope.seq
+                yield envelope
+            if self.broken:
+                return
+            if not self._recent or self._recent[-1].seq <= after_seq:
+                if self.closed:
+                    return
+                waiter = self._loop.create_future()
+                self._waiters.append(waiter)
+                await waiter
+
+    async def _next(self, after_seq: int) -> Sequence[Envelope]:
+        recent = self._recent
+        if not recent or recent[-1].seq <= after_seq:
+            return ()
+        if recent[0].seq <= after_seq + 1:
+            return recent[after_seq + 1 - recent[0].seq :]
+        try:
+            return await self.journal.read(self.run_id, after_seq, KEPT)
+        except JournalError as error:
+            self._break(error)
+            return ()

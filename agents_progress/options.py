@@ -1,0 +1,128 @@
+"""What an application decides about its runs, once at the decorator and again per call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from agents_progress.clock import Clock
+from agents_progress.disclosure import Disclosure
+from agents_progress.errors import UsageError
+from agents_progress.events import is_run_id
+from agents_progress.journal import Journal, MemoryJournal, Origin, open_journal
+from agents_progress.log import Coalesce
+from agents_progress.messages import LANGUAGES, Language
+from agents_progress.owner import Plan, Sink
+from agents_progress.payloads import Parent
+from agents_progress.sdk.source import Reading
+from agents_progress.verify import Verifier
+
+_OPENED: Final[dict[str, Journal]] = {}
+"""One journal a URL and process, so that all decorated functions share its writer."""
+
+
+def shared_journal(url: str) -> Journal:
+    """The journal of a URL, the same one for every caller in this process. A closed one is opened anew."""
+    journal = _OPENED.get(url)
+    if journal is None or journal.closed:
+        journal = _OPENED[url] = open_journal(url)
+    return journal
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a decorated function. Times are in seconds."""
+
+    journal: Journal | str | None = None
+    verify: Verifier | None = None
+    verify_timeout: float = 60.0
+    disclosure: Disclosure = field(default_factory=Disclosure)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    sinks: Sequence[Sink] = ()
+    coalesce: Coalesce | None = field(default_factory=Coalesce)
+    task_id: str | None = None
+    run_id: str | None = None
+    owner: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    deadline: float | None = None
+    settle: float = 30.0
+    unknown_items: Literal["block", "note"] = "block"
+    language: Language = "en"
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        for name in ("run_id", "task_id"):
+            given = getattr(self, name)
+            if given is not None and not is_run_id(given):
+                raise UsageError(f"{name} {given!r:.80} is no id; use 1 to 64 of letters, digits, '.', '_' and '-'")
+        if self.language not in LANGUAGES:
+            raise UsageError(f"language {self.language!r} is not spoken here; choose of {', '.join(LANGUAGES)}")
+        if self.unknown_items not in ("block", "note"):
+            raise UsageError(f"unknown_items is 'block' or 'note', not {self.unknown_items!r}")
+        if isinstance(self.journal, str):
+            open_journal(self.journal)  # nothing is opened yet; a wrong URL is refused where it is written
+
+    def using(self, **changes: Any) -> Options:
+        """These options with some of them changed."""
+        return replace(self, **changes)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How SDK events are read under these options."""
+        return Reading(self.title_of, self.unknown_items == "block", self.clock.monotonic)
+
+    def title_of(self, name: str) -> str:
+        """The title of a tool: the application's own, or its name in words."""
+        return self.titles.get(name) or in_words(name)
+
+    def new_journal(self) -> Journal:
+        """The journal for one more run: a private one in memory when the application named none."""
+        if self.journal is None:
+            return MemoryJournal()
+        return shared_journal(self.journal) if isinstance(self.journal, str) else self.journal
+
+    def plan(
+        self,
+        function: Callable[..., Any] | str,
+        *,
+        run_id: str | None = None,
+        task_id: str | None = None,
+        journal: Journal | None = None,
+        attempt: int | None = None,
+        parent: Parent | None = None,
+    ) -> Plan:
+        """The plan of one run of a function. The title comes from its name, never from its input."""
+        name = function if isinstance(function, str) else getattr(function, "__name__", "run")
+        chosen = run_id or self.run_id or self.clock.new_id()
+        return Plan(
+            run_id=chosen,
+            task_id=task_id or self.task_id or chosen,
+            title=self.titles.get(name) or in_words(name),
+            journal=journal or self.new_journal(),
+            origin=Origin(owner=self.owner, labels=dict(self.labels)),
+            verify=self.verify,
+            verify_timeout=self.verify_timeout,
+            disclosure=self.disclosure,
+            sinks=self.sinks,
+            coalesce=self.coalesce,
+            deadline=self.deadline,
+            settle=self.settle,
+            language=self.language,
+            clock=self.clock,
+            attempt=attempt,
+            parent=parent,
+        )
+
+
+def switched_off() -> bool:
+    """Whether ``AGENTS_PROGRESS=off`` asks for plain calls."""
+    return os.environ.get("AGENTS_PROGRESS", "").lower() == "off"
+
+
+def in_words(name: str) -> str:
+    """A name as a title: ``look_up_order`` becomes ``Look up order``."""
+    words = name.strip("_").replace("_", " ").replace("-", " ").strip()
+    return (words[:1].upper() + words[1:])[:128] if words else name[:128]

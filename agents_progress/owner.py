@@ -1,0 +1,345 @@
+"""The owner of a run: one task that drains the source, writes the log, and decides the ending.
+
+It drains to the end, waits until the run's own task settled, reads the evidence, appends the ending, asks the application's
+verifier, and closes the log, in this order and once each. A fault of our own never reaches user code: draining goes on, one ERROR
+record names the stage, and the log ends unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import Context
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
+
+from agents_progress.clock import Clock
+from agents_progress.disclosure import Disclosure, Draft, Screen
+from agents_progress.errors import AlreadyResumed, AppendConflict, JournalError
+from agents_progress.events import Envelope
+from agents_progress.journal.base import Journal, Origin
+from agents_progress.log import Coalesce, RunLog
+from agents_progress.messages import Language
+from agents_progress.outcome import Evidence, Outcome, owner_finished
+from agents_progress.payloads import CancelMode, Parent
+from agents_progress.source import Drafts, Ending, Source
+from agents_progress.verify import NotPublishable, Verifier, digest, judge, publish
+from agents_progress.view import RunView
+
+logger = logging.getLogger("agents_progress")
+
+Sink: TypeAlias = Callable[[Envelope], Awaitable[None] | None]
+CancelAnswer: TypeAlias = Literal["accepted", "already_cancelling", "already_ended"]
+Start: TypeAlias = Callable[[], Awaitable[Source]]
+
+_held: Final[set[asyncio.Task[None]]] = set()
+"""Owner tasks, held strongly: a run goes on when its handle is dropped."""
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything about a run that is decided before it starts. Times are in seconds."""
+
+    run_id: str
+    task_id: str
+    title: str
+    journal: Journal
+    origin: Origin
+    verify: Verifier | None = None
+    verify_timeout: float = 60.0
+    disclosure: Disclosure = field(default_factory=Disclosure)
+    sinks: Sequence[Sink] = ()
+    coalesce: Coalesce | None = field(default_factory=Coalesce)
+    deadline: float | None = None
+    settle: float = 30.0
+    language: Language = "en"
+    clock: Clock = field(default_factory=Clock)
+    attempt: int | None = None
+    parent: Parent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a continuing run says first: whom it continues, what was pending there, and what was decided.
+
+    ``underway`` says that the SDK's run was started already, by the application's own code.
+    """
+
+    resumed_from: str
+    agent: str
+    drafts: Sequence[Draft]
+    decisions: Mapping[str, str]
+    actor: str | None = None
+    underway: bool = False
+
+
+class Owner:
+    """Owns one run from its start to the end of its log. Belongs to the running event loop."""
+
+    def __init__(self, plan: Plan, start: Start, context: Context, beginning: Beginning | None) -> None:
+        self.plan = plan
+        self.view = RunView(plan.run_id, plan.language)
+        self.source: Source | None = None
+        self.outcome: Outcome | None = None
+        self.error: BaseException | None = None
+        self.ended = False
+        self._start = start
+        self._beginning = beginning
+        self._faults: list[str] = []
+        self._cancel: tuple[CancelMode, str | None] | None = None
+        self._first_actor: str | None = None
+        self._shutdown: asyncio.CancelledError | None = None
+        self._loop = asyncio.get_running_loop()
+        self.finished: asyncio.Future[Outcome] = self._loop.create_future()
+        self.finished.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self.log = RunLog(
+            plan.run_id,
+            plan.journal,
+            self.view,
+            Screen(plan.disclosure),
+            clock=plan.clock,
+            coalesce=plan.coalesce,
+            origin=plan.origin,
+            on_fault=self.fault,
+        )
+        self._sinks = [self._loop.create_task(self._feed(sink), context=context) for sink in plan.sinks]
+        self.task = self._loop.create_task(self._own(), context=context, name=f"agents-progress {plan.run_id}")
+        _held.add(self.task)
+        self.task.add_done_callback(_held.discard)
+
+    # What the handle asks.
+
+    def cancel(self, mode: CancelMode, actor: str | None) -> CancelAnswer:
+        """Record a cancel request and pass it on, unless the run is over or is being cancelled as firmly already."""
+        if self.ended or (self.source is not None and not self.source.live):
+            return "already_ended"
+        if self._cancel is not None and self._cancel[0] in (mode, "immediate"):
+            return "already_cancelling"
+        if self.source is None:
+            self._cancel = mode, actor  # the application's function has not started its run yet
+            return "accepted"
+        self._cancel_requested(mode, actor)
+        self.source.cancel(mode)
+        return "accepted"
+
+    def emit(self, drafts: Drafts) -> None:
+        """Write drafts that come from beside the stream. After the ending they are late, and dropped."""
+        if self.ended:
+            logger.info("agents_progress: run %s: a late report was dropped", self.plan.run_id)
+            return
+        self._write("translate", drafts)
+
+    def fault(self, stage: str, error: BaseException) -> None:
+        """One ERROR record names the stage; the log will end unknown."""
+        self.error = self.error or error
+        if stage not in self._faults:
+            self._faults.append(stage)
+            logger.error("agents_progress: run %s: fault in stage %s: %s", self.plan.run_id, stage, type(error).__name__)
+
+    def _cancel_requested(self, mode: CancelMode, actor: str | None) -> None:
+        if self._cancel is None:
+            self._first_actor = actor
+        self._cancel = mode, actor
+        payload = {"mode": mode} if actor is None else {"mode": mode, "actor": actor}
+        self.emit((("cancel.requested", payload),))
+
+    # The task.
+
+    async def _own(self) -> None:
+        deadline = self.plan.deadline
+        timer = None if deadline is None else self._loop.call_later(deadline, self.cancel, "immediate", "deadline")
+        try:
+            await self._through(self._begin)
+            ending = await self._drained()
+            await self._through(lambda: self._conclude(ending))
+        except BaseException as error:  # noqa: BLE001 - the waiter gets it
+            self._shutdown = self._shutdown or (error if isinstance(error, asyncio.CancelledError) else None)
+            await self._give_up(error)
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if self._sinks:
+                await asyncio.wait(self._sinks, timeout=self.plan.settle)
+        if self._shutdown is not None:
+            raise self._shutdown
+
+    async def _through(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Finish a step even when the owner is cancelled in it: stop the run, and do the step again within the bound."""
+        try:
+            await step()
+        except asyncio.CancelledError as error:
+            if self._shutdown is not None or self.source is None:
+                raise
+            self._shutdown = error
+            self.source.cancel("immediate")
+            async with asyncio.timeout(self.plan.settle):
+                await step()
+
+    async def _begin(self) -> None:
+        if self._beginning is not None and not self.log.seq:
+            await self._claim(self._beginning)
+        if self.source is None:
+            self.source = source = await self._start()
+            if self._beginning is None:
+                self.emit((self._started(source.agent, None),))
+            source.attach(self.emit, lambda mode: self._cancel_requested(mode, None))
+            if self._cancel is not None:
+                early, self._cancel = self._cancel, None
+                self.cancel(*early)
+
+    async def _claim(self, beginning: Beginning) -> None:
+        """Write the beginning of a continuing run; its first envelope is the once-only claim of the pause."""
+        self.emit((self._started(beginning.agent, beginning.resumed_from), *beginning.drafts))
+        actor = {} if beginning.actor is None else {"actor": beginning.actor}
+        for interaction_id, decision in beginning.decisions.items():
+            self.emit((("approval.resolved", {"interaction_id": interaction_id, "decision": decision, **actor}),))
+        await self.log.flush()
+        if self.log.broken and not beginning.underway:
+            if isinstance(self.error, AppendConflict):
+                raise AlreadyResumed(f"run {beginning.resumed_from} was continued by somebody else as {self.plan.run_id}")
+            raise self.error or JournalError(f"run {self.plan.run_id} could not be recorded, so it was not continued")
+
+    def _started(self, agent: str, resumed_from: str | None) -> Draft:
+        plan = self.plan
+        payload: dict[str, Any] = {"agent": agent, "task_id": plan.task_id, "parent": plan.parent}
+        payload |= {"resumed_from": resumed_from, "title": plan.title}
+        if plan.attempt is not None:
+            payload["attempt"] = plan.attempt
+        return "run.started", payload
+
+    async def _drained(self) -> Ending:
+        """Drain to the end, wait for the run's own task, and read the facts."""
+        source, raised, drained = self.source, None, False
+        assert source is not None, "begun before"
+        while not drained:
+            try:
+                await source.drain(self._take)
+                drained = True
+            except asyncio.CancelledError as error:
+                if self._shutdown is not None:
+                    break
+                self._shutdown = error  # stop the run, then read what is left of it
+                source.cancel("immediate")
+            except Exception as error:  # noqa: BLE001 - how a run ends is a value
+                raised, drained = error, True
+        settled = await source.settle(self.plan.settle)
+        return source.conclude(drained=drained, settled=settled, raised=raised, cancelled=self._cancel is not None)
+
+    def _take(self, event: Any) -> None:
+        self._write("translate", self.source, event)
+
+    def _write(self, stage: str, drafts: Any, event: Any = None) -> None:
+        write = self.log.write
+        try:
+            for type_, payload in drafts if event is None else drafts.translate(event):
+                write(type_, payload)
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not end the user's run
+            self.fault(stage, error)
+
+    # The ending.
+
+    async def _conclude(self, ending: Ending) -> None:
+        """Decide once, append the ending, ask the verifier, close the log."""
+        assert self.source is not None, "begun before"
+        if not self.ended:
+            self.ended = True
+            self.error = ending.error or self.error
+            self._write_ending(ending)
+        await self.log.flush()
+        self.source.concluded()
+        await self._verify()
+        await self.log.close()
+        self.source.release()
+        if self.outcome is not None and self.log.broken:
+            # What could not be recorded is not claimed either.
+            self.outcome = replace(self.outcome, kind="unknown", reason="journal", verdict=None)
+        if not self.finished.done() and self.outcome is not None:
+            self.finished.set_result(self.outcome)
+
+    def _write_ending(self, ending: Ending) -> None:
+        outcome = owner_finished(ending.evidence)
+        self._write("translate", ending.closing(outcome.kind))
+        try:
+            outcome = self._completed(outcome, ending)
+            final = self._final_draft(outcome)
+        except Exception as error:  # noqa: BLE001
+            self.fault("conclude", error)
+        if self._faults:
+            final = "run.lost", {"reason": f"fault_{self._faults[0]}"}
+        if final[0] == "run.lost":
+            outcome = replace(outcome, kind="unknown", reason=final[1]["reason"], final_output=None, error=None)
+        self.outcome = outcome
+        self._write("disclose", (final,))
+
+    def _completed(self, outcome: Outcome, ending: Ending) -> Outcome:
+        """The decided outcome with its output, failure and actor."""
+        extra: dict[str, Any] = {"requested_by": self._first_actor}
+        if outcome.kind == "failed":
+            extra |= {"error": ending.failure, "partial": ending.partial}
+        elif outcome.kind == "incomplete":
+            extra["partial"] = True
+        if outcome.kind == "succeeded" or outcome.completed_anyway:
+            extra["output"] = ending.output
+            try:
+                extra["final_output"] = self.log.screen.mask(publish(ending.output))
+            except NotPublishable as error:
+                self.error = error
+                self.log.write("adapter.unsupported", {"what": "output", "name": type(ending.output).__name__})
+        return replace(outcome, **extra)
+
+    def _final_draft(self, outcome: Outcome) -> Draft:
+        if outcome.kind == "unknown":
+            return "run.lost", {"reason": outcome.reason or "unknown"}
+        payload: dict[str, Any] = {"outcome": outcome.kind, "final_output": outcome.final_output}
+        payload |= {name: getattr(outcome, name) for name in ("reason", "error") if getattr(outcome, name) is not None}
+        payload |= {name: True for name in ("partial", "completed_anyway") if getattr(outcome, name)}
+        if outcome.kind == "cancelled" or self._cancel is not None:
+            payload["requested_by"] = outcome.requested_by
+        payload["evidence"] = outcome.evidence.to_dict()
+        return "run.ended", payload
+
+    async def _verify(self) -> None:
+        outcome, verifier = self.outcome, self.plan.verify
+        if verifier is None or outcome is None or outcome.kind != "succeeded" or outcome.final_output is None:
+            return
+        if self.log.broken or outcome.verdict is not None:
+            return
+        try:
+            verdict = await judge(verifier, outcome.output, self.plan.verify_timeout)
+        except Exception as error:  # noqa: BLE001 - no verdict is no acceptance
+            self.error = error
+            logger.error("agents_progress: run %s: its verifier gave no verdict: %s", self.plan.run_id, type(error).__name__)
+            return
+        self.outcome = replace(outcome, verdict=verdict)
+        payload: dict[str, Any] = {"digest": digest(outcome.final_output), "ok": verdict.ok}
+        payload |= {name: value for name, value in (("check", verdict.check), ("reason", verdict.reason)) if value}
+        self._write("disclose", (("app.checked", payload),))
+
+    async def _give_up(self, error: BaseException) -> None:
+        """There was no run to own, or its ending could not be established in time."""
+        self.ended = True
+        self.error = self.error or error
+        self.log.broken = True
+        self.view.close_transport()
+        await self.log.close()
+        if self.source is not None:
+            self.source.release()
+        if self.finished.done():
+            return
+        if self.source is None and not isinstance(error, asyncio.CancelledError):
+            self.finished.set_exception(error)
+        else:
+            self.finished.set_result(Outcome("unknown", 5, Evidence(settled=False), reason="owner_stopped"))
+
+    async def _feed(self, sink: Sink) -> None:
+        """Give one sink every envelope, in order. A sink that raises is named once and asked again for the next."""
+        failed = False
+        async for envelope in self.log.read():
+            try:
+                answer = sink(envelope)
+                if answer is not None:
+                    await answer
+            except Exception as error:  # noqa: BLE001 - a sink must not change the run or another sink
+                if not failed:
+                    failed = True
+                    logger.error("agents_progress: run %s: a sink failed: %s", self.plan.run_id, type(error).__name__)

@@ -1,0 +1,255 @@
+"""A view as rows of text, for every display that shows text: pure, and clean.
+
+Every foreign text passes :func:`~agents_progress.plaintext.clean` here, whole rows at once, so that none can be
+forgotten. The rows are cut or wrapped to a width in cells, and name a style that a display may give them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, Label, label
+from agents_progress.messages import Language
+from agents_progress.plaintext import POINTS_PER_CELL, clean, cut, wrap
+from agents_progress.rows import Activity, Interaction
+from agents_progress.view import RunView
+
+__all__ = [
+    "Line",
+    "activity_line",
+    "answer_lines",
+    "ending_texts",
+    "found_texts",
+    "lines",
+    "question_text",
+    "render",
+    "row_text",
+    "title_text",
+    "wrapped",
+]
+
+_line_end: Final = re.compile(r"\r\n|\r|\n")
+LEAST_WIDTH: Final = 4
+_INDENT: Final = "  "
+"""Stands before every row that foreign text begins, so that no answer can pass for a status."""
+_OPEN_SHOWN: Final = 8
+_ENDED_SHOWN: Final = 3
+_WRAPPED_ROWS: Final = 4
+_LEAST_WITH_ANSWER: Final = 6
+"""On a lower screen the status needs all the room."""
+_MARKS: Final = {
+    "running": ("open", ">"),
+    "requested": ("open", ">"),
+    "failed": ("failed", "!"),
+    "rejected": ("failed", "!"),
+}
+"""Style and mark of a row; no mark says that something worked."""
+_DID_SOMETHING: Final[dict[str, Label]] = {
+    "running": "running",
+    "returned": "returned",
+    "failed": "failed",
+    "requested": "start_not_seen",
+}
+"""States of a tool that may have had an effect. Without hooks no start is ever seen, so `requested` proves
+nothing."""
+_TO_BE_CHECKED: Final = frozenset({"cancelled", "failed", "incomplete", "unknown"})
+
+
+class Line(NamedTuple):
+    """One row of a display: a name for its style, and its text, which is clean and no wider than was asked for."""
+
+    style: str
+    text: str
+
+
+def lines(view: RunView, width: int = 80, height: int | None = None) -> list[Line]:
+    """What may be shown of a run, as rows of at most ``width`` cells (at least 4), in the view's language.
+
+    The status comes first, then what is being waited for, the current work, and the newest answer. Work that returned
+    is folded to its newest rows; work that failed, was refused or may have had an effect stays. Counts appear only
+    where the tool counted itself. With ``height`` the end of the answer is shown, as far as that many rows hold it.
+    """
+    width = max(width, LEAST_WIDTH)
+    most = None if height is None else _WRAPPED_ROWS
+    rows = [
+        Line("title", row_text(title_text(view), width)),
+        *(Line(f"status.{view.status}", row) for row in wrapped(view.message, width)),
+        *(Line("detail", row) for text in ending_texts(view) for row in wrapped(text, width, most)),
+        *(Line("question", row) for text in _questions(view) for row in wrapped(text, width, most)),
+        *_work(view, width),
+        *(Line("detail", row_text(text, width)) for text in found_texts(view)),
+    ]
+    if height is None:
+        return [*rows, *answer_lines(view, width, None)]
+    answer = answer_lines(view, width, max(height - len(rows), height // 3)) if height >= _LEAST_WITH_ANSWER else []
+    return [*rows[: height - len(answer)], *answer]
+
+
+def render(view: RunView, width: int = 80) -> str:
+    """The lines of a view as one text, each closed by a line feed."""
+    return "".join(f"{row.text}\n" for row in lines(view, width))
+
+
+def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
+    """One foreign sentence as rows, at most so many; half of a sentence may say the opposite of the whole."""
+    room = width - len(_INDENT)
+    if most is None:
+        first, *others = wrap(clean(text), room)
+    else:
+        first, *others = wrap(clean(text[: room * most * POINTS_PER_CELL + 1]), room)
+        if len(others) >= most:
+            others = [*others[: most - 2], cut(others[most - 2] + " " * room, room)]
+    return [first, *(_INDENT + row for row in others)]
+
+
+def row_text(text: str, width: int) -> str:
+    """One foreign text as one row; what cannot fit is not even looked at, for it may be megabytes."""
+    return cut(clean(text[: width * POINTS_PER_CELL + 1]), width)
+
+
+def title_text(view: RunView) -> str:
+    """What the run is called, and the agent that works now. Not cleaned: it goes through :func:`row_text`."""
+    name = view.title or view.run_id
+    return name if view.agent is None else f"{name} · {view.agent}"
+
+
+def ending_texts(view: RunView) -> list[str]:
+    """What is known about how the run ended, beside the sentence of its status. Not cleaned."""
+    language, terminal, verdict = view.language, view.terminal or {}, view.verdict or {}
+    found: list[str] = []
+    if "error" in terminal:
+        found.append(label("error", language, **{name: terminal["error"][name] for name in ("code", "message")}))
+    if "reason" in terminal:
+        found.append(label("reason", language, reason=terminal["reason"]))
+    if terminal.get("outcome") == "cancelled":
+        who = terminal.get("requested_by")
+        found.append(label("cancel_by", language, name=who) if who else label("cancel_by_nobody", language))
+    if terminal.get("completed_anyway"):
+        found.append(label("completed_anyway", language))
+    if view.status in ("done", "rejected") and "check" in verdict:
+        found.append(label("check", language, name=verdict["check"]))
+    if view.status in ("done", "rejected") and "reason" in verdict:
+        found.append(label("check_reason", language, reason=verdict["reason"]))
+    found.extend(label("guardrail", language, name=item["name"], stage=item["stage"]) for item in view.guardrails)
+    if view.issues:
+        found.append(label("issues", language, codes=", ".join(view.issues)))
+    names = _effects(view)
+    if names:
+        found.append(label("effects", language, names=", ".join(names)))
+    return found
+
+
+def _effects(view: RunView) -> list[str]:
+    """Tools that may have changed something in a run whose task is not finished."""
+    if view.status not in _TO_BE_CHECKED or not (view.standing.ended or view.standing.closed):
+        return []
+    return [
+        f"{row.title} ({label(_DID_SOMETHING[row.state], view.language)})"
+        for row in view.activities
+        if row.kind not in ("handoff", "stage") and row.state in _DID_SOMETHING
+    ]
+
+
+def _questions(view: RunView) -> list[str]:
+    """Questions that can be answered: those of a run that waits, and never those of a run that is over."""
+    waiting = [row for row in view.interactions.values() if row.decision is None]
+    return [question_text(row, view.language) for row in waiting if view.status == "waiting"]
+
+
+def question_text(row: Interaction, language: Language) -> str:
+    """A question to a person, or what became of it. Not cleaned."""
+    name = "question" if row.decision is None else DECISION_LABELS[row.decision]
+    text = label(name, language, title=row.title, tool=row.tool)
+    if row.decision is None and row.expires_at is not None:
+        text += " · " + label("expires", language, when=row.expires_at)
+    return text
+
+
+def _work(view: RunView, width: int) -> list[Line]:
+    """Open rows first, then those that ended, with the returned ones folded to the newest."""
+    activities = view.activities
+    current = [row for row in activities if row.open]
+    ended = [row for row in activities if not row.open]
+    quiet = [row for row in ended if row.state not in ("failed", "rejected")]
+    folded = {row.activity_id for row in quiet[:-_ENDED_SHOWN]}
+    shown = [activity_line(row, view.language, width) for row in current[:_OPEN_SHOWN]]
+    if len(current) > _OPEN_SHOWN:
+        shown.append(Line("ended", cut(label("more_open", view.language, count=len(current) - _OPEN_SHOWN), width)))
+    shown.extend(activity_line(row, view.language, width) for row in ended if row.activity_id not in folded)
+    if folded:
+        shown.append(Line("ended", cut(label("more_ended", view.language, count=len(folded)), width)))
+    return shown
+
+
+def activity_line(row: Activity, language: Language, width: int) -> Line:
+    """One row of visible work: its state in words, so that no long title can push it out, then what it says itself."""
+    parts = [f"{label(row.state, language)}: {row.title}"]
+    if row.reused:
+        parts.append(label("reused", language))
+    if row.open:
+        parts.extend(part for part in (_counts(row), row.message) if part)
+    else:
+        parts.extend(part for part in (_duration(row.duration_ms), row.note, row.summary) if part)
+    indent = "  " * min(row.activity_id.count("/"), 3)
+    style, mark = _MARKS.get(row.state, ("ended", "-"))
+    return Line(style, row_text(f"{indent}{mark} {' · '.join(parts)}", width))
+
+
+def _counts(row: Activity) -> str:
+    if row.current is None:
+        return ""
+    return _number(row.current) if row.total is None else f"{_number(row.current)}/{_number(row.total)}"
+
+
+def _number(value: float) -> str:
+    """A foreign number, which may have more digits than Python turns into text."""
+    if not abs(value) < 10**15:
+        return "…"
+    return str(int(value)) if value == int(value) else f"{value:.2f}"
+
+
+def _duration(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return ""
+    return f"{milliseconds} ms" if milliseconds < 1000 else f"{_number(min(milliseconds, 10**18) / 1000)} s"
+
+
+def found_texts(view: RunView) -> Iterable[str]:
+    """Files and sources, by name. Not cleaned."""
+    for item in view.artifacts:
+        names = {"name": item["name"], "media_type": item["media_type"], "size": _number(item["bytes"])}
+        yield label("artifact", view.language, **names)
+    for item in view.sources:
+        title = " ".join(item[name] for name in ("title", "url") if item.get(name))
+        yield label("source", view.language, title=title or item["kind"])
+
+
+def answer_lines(view: RunView, width: int, room: int | None) -> list[Line]:
+    """The newest answer under a name that says how much it is worth."""
+    newest = next((message for message in reversed(view.messages) if message.channel == "answer"), None)
+    output = (view.terminal or {}).get("final_output")
+    text = view.text if output is None else output
+    if not text and output is None:
+        return []
+    name = ANSWER_LABELS[view.status]
+    cut_off = output is None and newest is not None and not newest.complete
+    if name == "answer_unconfirmed" and (cut_off or (view.terminal or {}).get("partial")):
+        name = "answer_partial"
+    if room is not None:
+        text = _tail(text, width * room)
+    parts = _line_end.split(text.removesuffix("\n")) if text else [label("answer_empty", view.language)]
+    rows = [_INDENT + row for part in parts for row in wrap(clean(part.expandtabs(4)), width - len(_INDENT))]
+    if output is None and newest is not None and newest.missing_start:
+        rows.insert(0, cut(_INDENT + label("beginning_missing", view.language), width))
+    rows = rows if room is None else rows[-(room - 1) :]
+    return [Line("label", cut(label(name, view.language), width)), *(Line("text", row) for row in rows)]
+
+
+def _tail(text: str, screen: int) -> str:
+    """The end of a text, at least a screen of it: a redraw costs what the screen holds, not what the run wrote.
+
+    It begins at a multiple of the screen, so that rows do not break elsewhere with every new character.
+    """
+    return text[max(len(text) // screen - 1, 0) * screen :]

@@ -1,0 +1,106 @@
+"""What a view shows: messages, activities and interactions, as plain rows that can be stored and restored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+ToolState: TypeAlias = Literal["requested", "running", "returned", "failed", "rejected", "skipped"]
+ActivityKind: TypeAlias = Literal[
+    "function", "hosted", "mcp", "agent", "computer", "shell", "patch", "custom", "handoff", "stage"
+]
+
+OPEN_STATES: Final[frozenset[str]] = frozenset({"requested", "running"})
+_JOIN_AT: Final = 512
+"""So many deltas become one piece: memory stays near the text's own, and appending stays linear."""
+
+
+@dataclass(slots=True)
+class Message:
+    """One text item of one channel. ``missing_start`` says that its first delta was never seen."""
+
+    item_id: str
+    channel: str
+    pieces: list[str] = field(default_factory=list)
+    newest: list[str] = field(default_factory=list)
+    deltas: int = 0
+    complete: bool = False
+    missing_start: bool = False
+
+    def append(self, text: str) -> None:
+        """Add one delta."""
+        self.newest.append(text)
+        self.deltas += 1
+        if len(self.newest) == _JOIN_AT:
+            self.pieces.append("".join(self.newest))
+            self.newest.clear()
+
+    def replace(self, text: str) -> None:
+        """Put the authoritative text in the place of the deltas."""
+        self.pieces = [text]
+        self.newest.clear()
+
+    @property
+    def text(self) -> str:
+        """All of the text so far."""
+        if self.newest or len(self.pieces) != 1:
+            self.replace("".join([*self.pieces, *self.newest]))
+        return self.pieces[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; the text is one string."""
+        return {
+            "item_id": self.item_id,
+            "channel": self.channel,
+            "pieces": [self.text],
+            "deltas": self.deltas,
+            "complete": self.complete,
+            "missing_start": self.missing_start,
+        }
+
+
+@dataclass(slots=True)
+class Activity:
+    """One row of visible work: a tool call, a handoff or a stage.
+
+    ``state`` is a tool state; handoffs and stages are `running` or `returned`. ``note`` is the code or reason of a row that did
+    not return. ``current`` and ``total`` are counts the tool reported itself; nothing here is estimated.
+    """
+
+    activity_id: str
+    kind: ActivityKind
+    name: str
+    title: str
+    state: ToolState = "requested"
+    since: str = ""
+    note: str | None = None
+    summary: str | None = None
+    duration_ms: int | None = None
+    message: str | None = None
+    current: float | None = None
+    total: float | None = None
+    arguments: str | None = None
+    argument_deltas: int = 0
+    output: str | None = None
+    reused: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether the row is still requested or running."""
+        return self.state in OPEN_STATES
+
+
+@dataclass(slots=True)
+class Interaction:
+    """A question to a person. ``decision`` is None while it waits."""
+
+    interaction_id: str
+    call_id: str | None
+    tool: str
+    title: str
+    kind: str = "approval"
+    digest: str | None = None
+    details: str | None = None
+    expires_at: str | None = None
+    decision: str | None = None
+    actor: str | None = None

@@ -1,0 +1,217 @@
+"""Run: the handle of one run. Await it, iterate it, look at its view, cancel it, answer its questions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextvars import Context
+from dataclasses import replace
+from itertools import count
+from types import TracebackType
+from typing import Any, Self
+
+from agents_progress.errors import AlreadyResumed, NotPaused, NotRepeatable, UnknownInteraction, UsageError, WrongLoop
+from agents_progress.events import Envelope
+from agents_progress.outcome import Outcome
+from agents_progress.owner import Beginning, CancelAnswer, Owner, Plan, Start
+from agents_progress.payloads import CancelMode
+from agents_progress.source import CancelledPause, Source
+from agents_progress.view import RunView
+
+
+class Run:
+    """One run: awaitable for its :class:`Outcome`, iterable for its envelopes, usable with ``async with``.
+
+    A run starts with the call that makes it and goes on whether or not anybody reads. It belongs to the event loop it was made
+    in; touching it from elsewhere raises :exc:`WrongLoop`.
+    """
+
+    def __init__(self, plan: Plan, start: Start, context: Context, beginning: Beginning | None = None) -> None:
+        self.id = plan.run_id
+        self.task_id = plan.task_id
+        self.continued: Run | None = None
+        self._plan = plan
+        self._context = context
+        self._loop = asyncio.get_running_loop()
+        self._stages = count(1)
+        self._owner = Owner(plan, start, context, beginning)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id} {self.view.status}>"
+
+    # What is known.
+
+    @property
+    def view(self) -> RunView:
+        """The display state, as far as the journal has it."""
+        return self._owner.view
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the run ended, None until it has. Its verdict comes with the application's check."""
+        return self._owner.outcome
+
+    @property
+    def source(self) -> Source | None:
+        """What is being drained, None until the application's function has started it."""
+        return self._owner.source
+
+    @property
+    def result(self) -> Any:
+        """The SDK's own result, None until there is one. Never leaves the process."""
+        return None if self._owner.source is None else self._owner.source.result
+
+    @property
+    def error(self) -> BaseException | None:
+        """The real exception behind a failed run, or the journal's or the verifier's. Never leaves the process."""
+        return self._owner.error
+
+    # Waiting and reading.
+
+    def __await__(self) -> Generator[Any, None, Outcome]:
+        """The outcome, once the log is closed. A cancelled waiter leaves the run alone; a failed run is a value.
+
+        Raises what the application's own function raised before there was a run, and :exc:`AlreadyResumed`.
+        """
+        self._same_loop()
+        return asyncio.shield(self._owner.finished).__await__()
+
+    def __aiter__(self) -> AsyncIterator[Envelope]:
+        """Every envelope from the first, until the log is closed. Any number of readers may do this, at any time."""
+        self._same_loop()
+        return self._owner.log.read()
+
+    async def __aenter__(self) -> Self:
+        self._same_loop()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.cancel(actor="application")
+        await self
+
+    async def closed(self) -> None:
+        """Wait until the owner let go of everything, sinks included. Scripts that end their loop want this after the outcome."""
+        self._same_loop()
+        await asyncio.wait({self._owner.task})
+
+    # Steering.
+
+    def cancel(self, mode: CancelMode = "immediate", actor: str | None = None) -> CancelAnswer:
+        """Ask the run to stop. Idempotent; says what became of the request, never that the run has stopped.
+
+        ``immediate`` stops now, ``after_turn`` after the current turn. On a paused run the pause is cancelled. ``actor`` is who asks.
+        """
+        self._same_loop()
+        if self.continued is not None:
+            return self.continued.cancel(mode, actor)
+        if self.outcome is not None and self.outcome.kind == "paused" and self.source is not None:
+            return self._cancel_pause(self.source, actor)
+        return self._owner.cancel(mode, actor)
+
+    def resume(
+        self, approve: str | Sequence[str] = (), reject: str | Sequence[str] = (), actor: str | None = None
+    ) -> Run:
+        """Answer a paused run's questions, and continue it as a new run of the same task.
+
+        ``approve`` and ``reject`` take interaction ids, or ``"all"``. Undecided questions stay open: the new run pauses for them
+        again. Raises :exc:`NotPaused`, :exc:`NotRepeatable`, :exc:`UnknownInteraction`, and :exc:`AlreadyResumed` when this run
+        was continued before. When another process was first, awaiting the new run raises it, and nothing was executed.
+        """
+        self._same_loop()
+        source = self._paused()
+        if not source.repeatable:
+            raise NotRepeatable(f"run {self.id} was followed, not started here; decorate its function to resume it")
+        decisions = _decisions(source.questions, approve, reject)
+
+        async def start() -> Source:
+            again = source.repeat(decisions)
+            again.belongs_to(self.continued)
+            return again
+
+        words = {name: "approved" if approved else "rejected" for name, approved in decisions.items()}
+        return self._continue(source, start, words, actor)
+
+    # Reports from inside the run; callable from any thread.
+
+    def stage_started(self, title: str) -> str:
+        """Begin a stage and give its id."""
+        stage_id = f"stage-{next(self._stages)}"
+        self._report("stage.started", {"stage_id": stage_id, "title": title})
+        return stage_id
+
+    def stage_completed(self, stage_id: str, title: str) -> None:
+        """End a stage."""
+        self._report("stage.completed", {"stage_id": stage_id, "title": title})
+
+    def tool_progress(self, call_id: str, message: str, current: float | None = None, total: float | None = None) -> None:
+        """What a tool says of itself; counts only what it counted."""
+        payload = {"call_id": call_id, "message": message, "current": current, "total": total}
+        self._report("tool.progress", payload)
+
+    def _report(self, type_: str, payload: dict[str, Any]) -> None:
+        drafts = ((type_, payload),)
+        if _running_loop() is self._loop:
+            self._owner.emit(drafts)
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._owner.emit, drafts)
+
+    # Pauses.
+
+    def _paused(self) -> Source:
+        if self.continued is not None:
+            raise AlreadyResumed(f"run {self.id} was continued as {self.continued.id}; follow that one")
+        if self.source is None or self.outcome is None or self.outcome.kind != "paused":
+            raise NotPaused(f"run {self.id} is {self.view.status}; only a paused run can be answered")
+        return self.source
+
+    def _continue(self, source: Source, start: Start, decisions: Mapping[str, str], actor: str | None) -> Run:
+        plan = replace(self._plan, run_id=next_run_id(self.id), deadline=None)
+        beginning = Beginning(self.id, source.agent, tuple(source.restated()), decisions, actor)
+        self.continued = Run(plan, start, self._context, beginning)
+        return self.continued
+
+    def _cancel_pause(self, source: Source, actor: str | None) -> CancelAnswer:
+        ended = CancelledPause(source.agent, tuple(source.restated()))
+
+        async def start() -> Source:
+            return ended
+
+        run = self._continue(source, start, dict.fromkeys(source.questions, "cancelled"), actor)
+        return run._owner.cancel("immediate", actor)
+
+    def _same_loop(self) -> None:
+        if _running_loop() is not self._loop:
+            raise WrongLoop(
+                f"run {self.id} belongs to another event loop or thread; go through loop.call_soon_threadsafe or "
+                "asyncio.run_coroutine_threadsafe of the loop that started it"
+            )
+
+
+def next_run_id(run_id: str) -> str:
+    """The id of the run that continues another one: ``.2`` after the first, then ``.3``, and so on."""
+    stem, dot, number = run_id.rpartition(".")
+    return f"{stem}.{int(number) + 1}" if dot and number.isdigit() else f"{run_id}.2"
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _decisions(questions: Mapping[str, str], approve: str | Sequence[str], reject: str | Sequence[str]) -> dict[str, bool]:
+    decisions: dict[str, bool] = {}
+    for names, decision in ((approve, True), (reject, False)):
+        chosen = list(questions) if names == "all" else [names] if isinstance(names, str) else list(names)
+        for name in chosen:
+            if name not in questions:
+                raise UnknownInteraction(f"{name} is no open question of this run; open are {', '.join(questions)}")
+            if decisions.setdefault(name, decision) is not decision:
+                raise UsageError(f"{name} is both approved and rejected; decide for one")
+    if not decisions:
+        raise UsageError(f"nothing was decided; approve or reject at least one of {', '.join(questions)}")
+    return decisions

@@ -1,0 +1,1 @@
+"""The OpenAI Agents SDK, seen from here: the only package that imports it."""

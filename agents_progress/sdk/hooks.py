@@ -1,0 +1,75 @@
+"""Hooks of our own beside the user's: the user's run first and their exceptions propagate, ours never do.
+
+Every ``on_*`` of the SDK is forwarded verbatim, whatever its arguments (`on_handoff` is called with keywords), so that a hook the
+SDK adds later reaches the user's object too. Source: `agents.lifecycle.RunHooksBase`, 0.18 to 0.24.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from agents import Agent
+from agents.lifecycle import RunHooksBase
+
+logger = logging.getLogger("agents_progress")
+
+
+class RecordingHooks(RunHooksBase[Any, Agent[Any]]):
+    """Wraps the user's run hooks (or none) and reports each call that went through to an observer.
+
+    Reports that come before an observer is attached are kept and delivered when it is; after :meth:`detach` they are dropped.
+    ``raised`` is the exception that the user's own hook raised last.
+    """
+
+    def __init__(self, users: RunHooksBase[Any, Any] | None) -> None:
+        self._users = users
+        self._observe: Callable[[str, tuple[Any, ...], dict[str, Any]], None] | None = None
+        self._early: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self._detached = False
+        self.raised: BaseException | None = None
+
+    def attach(self, observe: Callable[[str, tuple[Any, ...], dict[str, Any]], None]) -> None:
+        """Deliver what was reported so far, then every report as it comes."""
+        early, self._early = self._early, []
+        self._observe = observe
+        for name, args, kwargs in early:
+            self._report(name, args, kwargs)
+
+    def detach(self) -> None:
+        """Report nothing more."""
+        self._observe, self._detached = None, True
+
+    def _report(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self._observe is None:
+            if not self._detached:
+                self._early.append((name, args, kwargs))
+            return
+        try:
+            self._observe(name, args, kwargs)
+        except Exception:  # ours never reaches user code; the observer names its own faults
+            logger.exception("agents_progress: the observer of %s failed", name)
+
+    async def _forward(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        answer = None
+        if self._users is not None:
+            try:
+                answer = await getattr(self._users, name)(*args, **kwargs)
+            except Exception as error:
+                self.raised = error
+                raise
+        self._report(name, args, kwargs)
+        return answer
+
+
+def _forwarding(name: str) -> Any:
+    async def hook(self: RecordingHooks, *args: Any, **kwargs: Any) -> Any:
+        return await self._forward(name, args, kwargs)
+
+    hook.__name__ = name
+    return hook
+
+
+for _name in [name for name in dir(RunHooksBase) if name.startswith("on_")]:
+    setattr(RecordingHooks, _name, _forwarding(_name))

@@ -1,0 +1,97 @@
+"""What a paused run waits for: the SDK's interruptions as questions with ids of ours."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents_progress.disclosure import Draft
+from agents_progress.sdk.calls import Call, Calls
+from agents_progress.unicode import valid
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One pending approval. ``item`` is the SDK's own, and never leaves the process."""
+
+    interaction_id: str
+    call_id: str | None
+    raw_id: str | None
+    tool: str
+    title: str
+    digest: str
+    details: str
+    item: Any = field(repr=False)
+
+    def wait(self) -> Draft:
+        """The question as an event."""
+        return "approval.wait", {
+            "interaction_id": self.interaction_id,
+            "call_id": self.call_id,
+            "tool": self.tool,
+            "title": self.title,
+            "digest": self.digest,
+            "details": self.details,
+            "kind": "approval",
+        }
+
+
+@dataclass(slots=True)
+class Questions:
+    """The questions of a task in order of asking; a question that is still open keeps its id in the continuing run."""
+
+    title_of: Callable[[str], str]
+    open: list[Question] = field(default_factory=list)
+    asked: int = 0
+
+    def ask(self, items: Iterable[Any], calls: Calls) -> Iterator[Draft]:
+        """Take in the interruptions of a drained run; yields those that were not asked in this log before."""
+        before, self.open = self.open, []
+        for item in items:
+            tool = valid(str(item.name or "tool"))
+            arguments = valid(str(item.arguments or ""))
+            digest = action_digest(tool, arguments)
+            raw_id = _raw_id(item)
+            known = next((q for q in before if q.raw_id == raw_id and q.digest == digest), None)
+            if known is not None:
+                self.open.append(known)
+                continue
+            self.asked += 1
+            call = calls.by_raw_id(raw_id)
+            question = Question(
+                interaction_id=f"ask-{self.asked}",
+                call_id=_call_id(call),
+                raw_id=raw_id,
+                tool=tool,
+                title=self.title_of(tool),
+                digest=digest,
+                details=arguments,
+                item=item,
+            )
+            self.open.append(question)
+            yield question.wait()
+
+
+def action_digest(tool: str, arguments: str) -> str:
+    """SHA-256 of exactly what is approved: the tool and its arguments, however the JSON was spaced."""
+    try:
+        arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    except ValueError:
+        pass  # a free text, or broken JSON: digested as it stands
+    return hashlib.sha256(json.dumps([tool, arguments], ensure_ascii=False).encode()).hexdigest()
+
+
+def _call_id(call: Call | None) -> str | None:
+    return None if call is None else call.call_id
+
+
+def _raw_id(item: Any) -> str | None:
+    raw = item.raw_item
+    for name in ("call_id", "id"):
+        found = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
+        if found:
+            return str(found)
+    return None

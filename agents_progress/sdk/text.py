@@ -1,0 +1,127 @@
+"""Text of model responses: which item a delta belongs to, and whether what was streamed is what the model finally said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents_progress.disclosure import Draft
+from agents_progress.unicode import valid
+
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(slots=True)
+class Ids:
+    """Gives out ids that are unique in a run: the model's own where it is usable and new, else a counted one."""
+
+    prefix: str
+    used: set[str] = field(default_factory=set)
+    count: int = 0
+
+    def take(self, proposed: object) -> str:
+        """An id for one more thing. A usable id that was given before comes back as ``id#2``, ``id#3``, ..."""
+        if isinstance(proposed, str) and _ID.fullmatch(proposed):
+            chosen, again = proposed, 1
+            while chosen in self.used:
+                again += 1
+                chosen = f"{proposed}#{again}"
+        else:
+            self.count += 1
+            chosen = f"{self.prefix}-{self.count}"
+        self.used.add(chosen)
+        return chosen
+
+
+@dataclass(slots=True)
+class _Item:
+    """One message or reasoning item of the current response; ``streamed`` holds its deltas by channel."""
+
+    item_id: str
+    streamed: dict[str, list[str]] = field(default_factory=dict)
+    parts: dict[tuple[str, int], str] = field(default_factory=dict)
+    finished: set[str] = field(default_factory=set)
+
+
+class Texts:
+    """The text items of a run. Items are known by their place in the current response, never by the model's id alone:
+    chat-completions models give every item the same one.
+    """
+
+    def __init__(self) -> None:
+        self._ids = Ids("msg")
+        self._items: dict[int, _Item] = {}
+        self._unmatched = 0
+
+    def begin_response(self) -> None:
+        """A new model response starts; places count from its beginning again."""
+        self._items = {}
+
+    def delta(self, place: int, item_id: object, text: str, channel: str) -> Draft:
+        """One raw delta of the item at a place of the response."""
+        item = self._items.get(place) or self._begin(place, item_id)
+        text = valid(text)
+        streamed = item.streamed.get(channel)
+        if streamed is None:
+            streamed = item.streamed[channel] = []
+        streamed.append(text)
+        if channel == "answer":
+            return "text.delta", {"item_id": item.item_id, "text": text}
+        return "text.delta", {"item_id": item.item_id, "text": text, "channel": channel}
+
+    def part_done(self, place: int, item_id: object, part: int, text: str, channel: str) -> Iterator[Draft]:
+        """The authoritative text of one part of an item."""
+        item = self._items.get(place) or self._begin(place, item_id)
+        item.parts[channel, part] = valid(text)
+        whole = "".join(text for (of, _), text in sorted(item.parts.items()) if of == channel)
+        yield from self._complete(item, channel, whole)
+
+    def item_done(self, place: int, raw: Any) -> Iterator[Draft]:
+        """A finished message item; says what its parts did not say yet."""
+        item = self._items.get(place) or self._begin(place, getattr(raw, "id", None))
+        self._unmatched += 1
+        for channel, whole in message_texts(raw).items():
+            if whole or channel in item.streamed:
+                yield from self._complete(item, channel, whole)
+
+    def message_created(self, raw: Any) -> Iterator[Draft]:
+        """A message item of the run. One that was never streamed (an error handler's own answer) is said here."""
+        if self._unmatched:
+            self._unmatched -= 1
+            return
+        if any(item.streamed for item in self._items.values()):
+            return  # deltas came, the item's own end did not
+        for channel, whole in message_texts(raw).items():
+            if whole:
+                yield from self._complete(_Item(self._ids.take(getattr(raw, "id", None))), channel, whole)
+
+    def _begin(self, place: int, item_id: object) -> _Item:
+        item = self._items[place] = _Item(self._ids.take(item_id))
+        return item
+
+    def _complete(self, item: _Item, channel: str, whole: str) -> Iterator[Draft]:
+        streamed = "".join(item.streamed.get(channel, ()))
+        if channel in item.finished and whole == streamed:
+            return
+        payload: dict[str, Any] = {"item_id": item.item_id}
+        if channel != "answer":
+            payload["channel"] = channel
+        if whole != streamed:
+            payload["text"] = whole
+            item.streamed[channel] = [whole]
+        item.finished.add(channel)
+        yield "text.completed", payload
+
+
+def message_texts(raw: Any) -> dict[str, str]:
+    """The texts of a message item by channel: what it answers, and what it refuses."""
+    texts = {"answer": "", "refusal": ""}
+    for part in getattr(raw, "content", None) or ():
+        kind = getattr(part, "type", None)
+        if kind == "output_text":
+            texts["answer"] += valid(getattr(part, "text", "") or "")
+        elif kind == "refusal":
+            texts["refusal"] += valid(getattr(part, "refusal", "") or "")
+    return texts

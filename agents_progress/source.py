@@ -1,0 +1,140 @@
+"""What the owner of a run needs of the thing that runs: a source it drains, asks and cancels. Knows no SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from agents_progress.disclosure import Draft
+from agents_progress.errors import NotRepeatable
+from agents_progress.outcome import Evidence
+from agents_progress.payloads import CancelMode, Failure
+
+Drafts: TypeAlias = Iterable[Draft]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a source knows after it was drained and settled: the evidence, and what belongs to the outcome it will have.
+
+    ``failure_of`` words the failure for the kind that the evidence is decided to be; ``closing`` gives the last drafts for it.
+    """
+
+    evidence: Evidence
+    output: Any
+    error: BaseException | None
+    failure: Failure | None
+    partial: bool
+    closing: Callable[[str], Drafts]
+
+
+class Source(Protocol):
+    """One run of some SDK, from the moment it was started."""
+
+    result: Any
+    """The SDK's own result object."""
+
+    @property
+    def agent(self) -> str:
+        """The agent that works now."""
+
+    @property
+    def live(self) -> bool:
+        """Whether the run's own task is not done, so that a cancel still means something."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the call that started it was seen, so that a pause can be continued."""
+
+    def belongs_to(self, run: object) -> None:
+        """Tell the code inside, tools and their threads, which handle reports for it."""
+
+    def attach(self, emit: Callable[[Drafts], None], cancel_seen: Callable[[CancelMode], None]) -> None:
+        """Start reporting what does not come through :meth:`drain`: hooks, and cancels on the SDK's own result."""
+
+    async def drain(self, take: Callable[[Any], None]) -> None:
+        """Give every event to ``take``, to the end; raises what the run raises. A second call goes on where one was cancelled."""
+
+    def translate(self, event: Any) -> Drafts:
+        """The drafts of one event."""
+
+    def cancel(self, mode: CancelMode) -> None:
+        """Ask the run to stop. Not reported to ``cancel_seen``."""
+
+    async def settle(self, timeout: float) -> bool:
+        """Wait up to ``timeout`` seconds for the run's own task; whether it is done."""
+
+    def conclude(self, *, drained: bool, settled: bool, raised: BaseException | None, cancelled: bool) -> Ending:
+        """Read every fact afresh, once nothing more will come."""
+
+    def concluded(self) -> None:
+        """The ending is recorded: whoever iterates the SDK's result may end."""
+
+    def release(self) -> None:
+        """Let go of the result and the hooks; late reports are dropped from now on."""
+
+    @property
+    def questions(self) -> Mapping[str, str]:
+        """Interaction id to tool, of what a paused run waits for."""
+
+    def restated(self) -> Drafts:
+        """The pending calls and questions, to begin a continuing run with."""
+
+    def repeat(self, decisions: Mapping[str, bool]) -> Source:
+        """Start the continuing run, with each decided question approved or rejected."""
+
+
+class CancelledPause:
+    """The source of a run that only records that a pause was cancelled: nothing runs, and it ends at once."""
+
+    result: Any = None
+    live = True
+    repeatable = False
+    questions: Mapping[str, str] = {}
+
+    def __init__(self, agent: str, restated: Drafts) -> None:
+        self.agent = agent
+        self._waiting = [payload["call_id"] for type_, payload in restated if type_ == "tool.requested"]
+
+    def belongs_to(self, run: object) -> None:
+        """There is no code inside."""
+
+    def attach(self, emit: Callable[[Drafts], None], cancel_seen: Callable[[CancelMode], None]) -> None:
+        """Nothing reports."""
+
+    async def drain(self, take: Callable[[Any], None]) -> None:
+        """Nothing comes."""
+
+    def translate(self, event: Any) -> Drafts:
+        """Nothing came."""
+        return ()
+
+    def cancel(self, mode: CancelMode) -> None:
+        """It is cancelled already."""
+
+    async def settle(self, timeout: float) -> bool:
+        """Nothing runs."""
+        return True
+
+    def conclude(self, *, drained: bool, settled: bool, raised: BaseException | None, cancelled: bool) -> Ending:
+        """The pause was cancelled, on request."""
+
+        def closing(kind: str) -> Drafts:
+            return [("tool.skipped", {"call_id": call_id, "reason": "not_run"}) for call_id in self._waiting]
+
+        return Ending(Evidence(cancel_requested=True), None, None, None, False, closing)
+
+    def concluded(self) -> None:
+        """Nobody iterates it."""
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+    def restated(self) -> Drafts:
+        """Nothing is pending."""
+        return ()
+
+    def repeat(self, decisions: Mapping[str, bool]) -> Source:
+        """Refused: there is no call to repeat."""
+        raise NotRepeatable("a cancelled pause cannot be continued")
