@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from agents_progress.errors import ProgressError, RunNotFound, UsageError
-from agents_progress.events import PROTOCOL, json_schema
+from agents_progress.events import PROTOCOL, is_run_id, json_schema
 from agents_progress.journal import Journal, RunRow, open_journal
 from agents_progress.messages import LANGUAGES, Language, sentence
 from agents_progress.plaintext import clean, cut, printable
@@ -190,7 +190,7 @@ def _show(chosen: argparse.Namespace) -> int:
 async def _view(journal: Journal, run_id: str, language: Language) -> RunView:
     """The run as far as the journal has it. A run without an ending is still open as far as anybody here knows."""
     view = RunView(run_id, language)
-    page = await journal.read(run_id, 0, _PAGE)
+    page = await journal.read(run_id, 0, _PAGE) if is_run_id(run_id) else []
     if not page:
         raise RunNotFound(f"the journal holds no run {run_id}; `agents-progress runs` lists those it has")
     while page:

@@ -182,9 +182,9 @@ class Owner:
             self.source = source = await self._start()
             if self._beginning is None:
                 self.emit((self._started(source.agent, None),))
+            early, self._cancel = self._cancel, None
             source.attach(self.emit, lambda mode: self._cancel_requested(mode, None))
-            if self._cancel is not None:
-                early, self._cancel = self._cancel, None
+            if early is not None:
                 self.cancel(*early)
 
     async def _claim(self, beginning: Beginning) -> None:

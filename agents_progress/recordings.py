@@ -47,13 +47,19 @@ def load(source: str) -> list[Recording]:
         return parse(_decoded(Path(source).read_bytes(), source), source)
     file, mark, name = source.rpartition("#")
     if mark and Path(file).exists():
-        found = parse(_decoded(Path(file).read_bytes(), file), file)
-        return [_named(name, {case.name: case for case in found}, f"{file} has no case")]
-    return [_named(source, built_in(), "there is no file and no built-in case")]
+        cases = {case.name: case for case in parse(_decoded(Path(file).read_bytes(), file), file)}
+        if name not in cases:
+            raise BadRecording(f"{file} has no case {name!r}; it has {', '.join(cases)}")
+        return [cases[name]]
+    if source not in built_in():
+        raise BadRecording(
+            f"no file and no built-in case is called {source!r}; `agents-progress replay` lists the cases"
+        )
+    return [built_in()[source]]
 
 
 def parse(text: str, name: str) -> list[Recording]:
-    """The recordings in a text; envelopes without a name around them are sorted by run. ``name`` is for the messages."""
+    """The recordings in a text; envelopes that stand outside a case are sorted by run. ``name`` is for the messages."""
     found = _values(text, name)
     if found and all(isinstance(value, dict) and "events" in value for value in found):
         return [_case(value, name) for value in found]
@@ -100,7 +106,7 @@ def _case(value: dict[str, Any], name: str) -> Recording:
 
 
 def _by_run(values: list[Any]) -> list[Recording]:
-    """One recording per run id. What has none counts as part of the run before it: it must not vanish from the replay."""
+    """One recording per run id. What has none belongs to the run before it: it must not vanish from the replay."""
     ids = [value.get("run_id") if isinstance(value, dict) else None for value in values]
     current = next((run_id for run_id in ids if isinstance(run_id, str)), "unknown")
     found: dict[str, Recording] = {}
@@ -115,9 +121,3 @@ def _decoded(raw: bytes, name: str) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadRecording(f"{name} is not UTF-8 text") from None
-
-
-def _named(name: str, cases: dict[str, Recording], missing: str) -> Recording:
-    if name not in cases:
-        raise BadRecording(f"{missing} {name!r}; known cases are {', '.join(cases)}")
-    return cases[name]
