@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
-import os
 import platform
 import shutil
 import sys
@@ -24,6 +22,7 @@ from typing import Any, Final, TypeVar
 from agents_progress.errors import ProgressError, RunNotFound, UsageError
 from agents_progress.events import PROTOCOL, is_run_id, json_schema
 from agents_progress.journal import Journal, RunRow, open_journal
+from agents_progress.labels import label
 from agents_progress.messages import LANGUAGES, Language, sentence
 from agents_progress.plaintext import clean, cut, printable
 from agents_progress.recordings import Recording, built_in, load
@@ -56,9 +55,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # The interpreter flushes once more when it leaves, and would complain about the same pipe.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _refuse("the output was closed before everything was written")
     except ProgressError as error:
         return _refuse(str(error))
@@ -152,18 +148,24 @@ def _asked(url: str, question: Callable[[Journal], Awaitable[T]]) -> T:
 
 def _runs(chosen: argparse.Namespace) -> int:
     rows = _asked(chosen.journal, lambda journal: journal.runs(limit=chosen.limit))
+    newest = {row.task_id: row.run_id for row in reversed(rows)}  # they come newest first
+    later = {row.run_id: newest[row.task_id] for row in rows if row.standing.outcome == "paused"}
+    continued = {run_id: other for run_id, other in later.items() if run_id != other}
     if chosen.json:
-        _say_json([_run_fields(row, chosen.language) for row in rows])
+        _say_json([_run_fields(row, continued.get(row.run_id), chosen.language) for row in rows])
         return FINE
+    width = max((len(row.run_id) for row in rows), default=0)
     for row in rows:
+        remark = f"(continued as {continued[row.run_id]})" if row.run_id in continued else ""
         title = cut(clean(row.title or ""), 60)
-        _say(f"{clean(row.run_id)}  {row.status:<10}  {row.seq:>6}  {clean(row.updated_at)}  {title}".rstrip())
+        columns = (f"{row.run_id:<{width}}", f"{row.status:<10}", f"{row.seq:>6}", row.updated_at, title, remark)
+        _say(clean("  ".join(columns).rstrip()))
     if not rows:
         _say(f"no runs in {clean(chosen.journal)}")
     return FINE
 
 
-def _run_fields(row: RunRow, language: Language) -> dict[str, Any]:
+def _run_fields(row: RunRow, continued_as: str | None, language: Language) -> dict[str, Any]:
     return {
         "run_id": row.run_id,
         "task_id": row.task_id,
@@ -174,17 +176,34 @@ def _run_fields(row: RunRow, language: Language) -> dict[str, Any]:
         "started_at": row.started_at,
         "updated_at": row.updated_at,
         "labels": dict(row.labels),
+        "continued_as": continued_as,
     }
 
 
 def _show(chosen: argparse.Namespace) -> int:
-    view = _asked(chosen.journal, lambda journal: _view(journal, chosen.run_id, chosen.language))
+    async def question(journal: Journal) -> tuple[RunView, RunRow | None]:
+        view = await _view(journal, chosen.run_id, chosen.language)
+        return view, await _continuation(journal, view)
+
+    view, later = _asked(chosen.journal, question)
     if chosen.json:
-        _say_json({**view.snapshot(), "status": view.status, "message": view.message})
+        more = {"status": view.status, "message": view.message, "continued_as": later.run_id if later else None}
+        _say_json({**view.snapshot(), **more})
         return FINE
+    if later is not None:  # first, for the questions below are answered
+        words = {"run_id": later.run_id, "sentence": sentence(later.status, chosen.language)}
+        _say(clean(label("continued", chosen.language, **words)))
     width = shutil.get_terminal_size((80, 24)).columns
     _say(render(view, width).removesuffix("\n"))
     return FINE
+
+
+async def _continuation(journal: Journal, view: RunView) -> RunRow | None:
+    """The newest run of the task, where that goes on from a paused one."""
+    if view.standing.outcome != "paused" or view.task_id is None:
+        return None
+    (newest,) = await journal.runs(task_id=view.task_id, limit=1) or (None,)
+    return None if newest is None or newest.run_id == view.run_id else newest
 
 
 async def _view(journal: Journal, run_id: str, language: Language) -> RunView:
@@ -204,7 +223,7 @@ async def _view(journal: Journal, run_id: str, language: Language) -> RunView:
 
 
 def _doctor(chosen: argparse.Namespace) -> int:
-    from agents_progress.sdk import compat
+    from agents_progress.sdk import compat  # noqa: PLC0415 - no other command needs to know the SDK
 
     _say(f"{'python':<16} {platform.python_version()}")
     _say(f"{'platform':<16} {clean(platform.platform())}")

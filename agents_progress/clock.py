@@ -18,18 +18,19 @@ class Clock:
 
 
 class Stamp:
-    """Formats wall time as RFC 3339 in UTC with milliseconds; the part that changes once a second is kept."""
+    """Formats wall time as RFC 3339 in UTC with milliseconds; what did not change since the last call is kept."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
-        self._second = -1
-        self._prefix = ""
+        self._from = self._until = 0.0
+        self._text = ""
 
     def now(self) -> str:
         """The present moment, such as ``2026-10-07T08:00:01.250Z``."""
         moment = self._wall()
-        second = int(moment)
-        if second != self._second:
-            self._second = second
-            self._prefix = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._prefix}.{int((moment - second) * 1000):03d}Z"
+        if not self._from <= moment < self._until:
+            milliseconds = int(moment * 1000)
+            self._from, self._until = milliseconds / 1000, (milliseconds + 1) / 1000
+            second, rest = divmod(milliseconds, 1000)
+            self._text = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(second))}.{rest:03d}Z"
+        return self._text

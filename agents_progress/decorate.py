@@ -105,7 +105,9 @@ class Decorated(Generic[P]):
         except RuntimeError:
             pass
         else:
-            raise NoEventLoop(f"run_sync needs a thread without a loop; write `await {self._function.__name__}(...)` here")
+            raise NoEventLoop(
+                f"run_sync needs a thread without a loop; write `await {self._function.__name__}(...)` here"
+            )
 
         async def main() -> Outcome:
             run = self(*args, **kwargs)
@@ -206,7 +208,8 @@ def follow(result: RunResultStreaming, **options: Any) -> Run:
 def _parent() -> Parent | None:
     """The tool call of another run inside which this one is started."""
     around = current_run()
-    return None if around.id is None else {"run_id": around.id, "call_id": around.call_id}
+    run_id, call_id = around.id, around.call_id
+    return None if run_id is None or call_id is None else Parent(run_id=run_id, call_id=call_id)
 
 
 def _require_loop(function: Callable[..., Any]) -> None:
@@ -223,7 +226,9 @@ def _refuse_other_results(returned: Any, function: Callable[..., Any]) -> None:
         return
     kind = type(returned).__name__
     if kind in ("RealtimeSession", "RealtimeRunner", "VoicePipeline", "StreamedAudioResult"):
-        raise NotDecoratable(f"{function.__name__} returned a {kind}; realtime and voice runs have no ending to decide here")
+        raise NotDecoratable(
+            f"{function.__name__} returned a {kind}; realtime and voice runs have no ending to decide here"
+        )
     raise NotAStreamedResult(
         f"{function.__name__} returned {kind}; return the result of Runner.run_streamed(...), or use @progress.inside "
         "for a function that reads the stream itself"

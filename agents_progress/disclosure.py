@@ -9,23 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from agents_progress.errors import UsageError
 from agents_progress.events import private_fields
+from agents_progress.masks import Masks
+from agents_progress.payloads import ENDINGS, NOTE_PREFIX
 
 Draft: TypeAlias = tuple[str, dict[str, Any]]
 """An event before it is stamped: its type and its payload."""
 
 Names: TypeAlias = Collection[str] | Literal["all"]
 
-MASKED: Final = "[masked]"
 CUT: Final = "… [cut]"
+
 _IDENTITY: Final = frozenset(
-    "item_id call_id interaction_id response_id stage_id artifact_id task_id run_id resumed_from parent channel kind outcome "
-    "status decision mode digest sha256 media_type expires_at protocol".split()
-)
-"""Fields that link events or come from closed lists: masking them would break the log and protect nobody."""
+    {
+        "item_id", "call_id", "interaction_id", "response_id", "stage_id", "artifact_id", "task_id", "resumed_from", "parent",
+        "channel", "kind", "outcome", "status", "decision", "mode", "error", "digest", "sha256", "media_type", "expires_at",
+    }
+)  # fmt: skip
+"""Fields of known types that link events or come from closed lists: masking them would break the log and protect nobody."""
 
 
 def _opens(names: Names, name: str) -> bool:
@@ -54,38 +59,46 @@ class Disclosure:
         """Whether a private text of this tool may leave."""
         return _opens(getattr(self, what), tool)
 
-    def pattern(self) -> re.Pattern[str] | None:
-        """All masks as one pattern, None without masks. An empty text is no mask."""
-        parts = [mask.pattern if isinstance(mask, re.Pattern) else re.escape(mask) for mask in self.mask if mask]
-        return re.compile("|".join(f"(?:{part})" for part in parts)) if parts else None
+    def __post_init__(self) -> None:
+        for what in ("arguments", "outputs", "approval_details"):
+            names = getattr(self, what)
+            if isinstance(names, str) and names != "all":
+                raise UsageError(f"{what}={names!r} names no list of tools; write [{names!r}], or 'all'")
 
 
 @dataclass(slots=True)
 class _Held:
-    """Streamed text that was not released yet, of one item and channel."""
+    """Streamed text that was not released yet, and the payload to release it with."""
 
+    type_: str
     payload: dict[str, Any]
     text: str = ""
 
 
-@dataclass(slots=True)
 class Screen:
     """Applies one disclosure to the drafts of one run, in order."""
 
-    disclosure: Disclosure
-    _pattern: re.Pattern[str] | None = field(init=False)
-    _held: dict[tuple[str, str], _Held] = field(init=False, default_factory=dict)
-    _tools: dict[str, str] = field(init=False, default_factory=dict)
+    def __init__(self, disclosure: Disclosure) -> None:
+        self.disclosure = disclosure
+        self._masks = Masks(disclosure.mask, disclosure.hold)
+        self._held: dict[tuple[str, str], _Held] = {}
+        self._tools: dict[str, str] = {}
+        self._argument_room: dict[str, int] = {}
 
-    def __post_init__(self) -> None:
-        self._pattern = self.disclosure.pattern()
+    @property
+    def transparent(self) -> bool:
+        """Whether answers pass unchanged because nothing is masked."""
+        return not self._masks
 
     def pass_on(self, type_: str, payload: dict[str, Any]) -> Iterable[Draft]:
         """What may leave of one draft: nothing, the draft with closed fields removed, or held text released before it."""
+        if payload.get("channel") == "reasoning" and not self.disclosure.reasoning:
+            return ()
         if type_ == "text.delta":
-            if payload.get("channel") == "reasoning" and not self.disclosure.reasoning:
-                return ()
-            return ((type_, payload),) if self._pattern is None else self._delta(payload)
+            key = payload["item_id"], payload.get("channel", "answer")
+            return self._delta(key, type_, payload) if self._masks else ((type_, payload),)
+        if type_ == "tool.arguments.delta":
+            return self._argument_delta(type_, payload)
         return self._whole(type_, payload)
 
     def release(self) -> Iterator[Draft]:
@@ -95,20 +108,20 @@ class Screen:
 
     def mask(self, text: str) -> str:
         """A text with every masked part replaced."""
-        return text if self._pattern is None else self._pattern.sub(MASKED, text)
+        return self._masks.text(text)
 
     def _whole(self, type_: str, payload: dict[str, Any]) -> Iterator[Draft]:
         if type_ == "text.completed":
-            if payload.get("channel") == "reasoning" and not self.disclosure.reasoning:
-                return
             yield from self._release((payload["item_id"], payload.get("channel", "answer")))
+        elif type_ == "tool.arguments.completed":
+            yield from self._release((payload["call_id"], "arguments"))
         elif type_ == "tool.requested":
             self._tools[payload["call_id"]] = payload["name"]
-        elif type_ in ("run.ended", "run.lost"):
+        elif type_ in ENDINGS:
             yield from self.release()
         kept = self._without_closed(type_, payload)
         if kept is not None:
-            yield type_, (kept if self._pattern is None else self._masked(kept))
+            yield type_, (self._masked(type_, kept) if self._masks else kept)
 
     def _without_closed(self, type_: str, payload: dict[str, Any]) -> dict[str, Any] | None:
         closed = private_fields(type_) & payload.keys()
@@ -118,7 +131,7 @@ class Screen:
         for name in closed:
             if self._is_open(type_, name, payload):
                 kept[name] = self._capped(payload[name])
-            elif type_.startswith("tool.arguments."):
+            elif type_ == "tool.arguments.completed":
                 return None
             else:
                 del kept[name]
@@ -139,37 +152,33 @@ class Screen:
         text, limit = self.mask(text), self.disclosure.max_chars
         return text if len(text) <= limit else text[:limit] + CUT
 
-    def _masked(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.mask(value)
-        if isinstance(value, dict):
-            return {name: part if name in _IDENTITY else self._masked(part) for name, part in value.items()}
-        if isinstance(value, list):
-            return [self._masked(part) for part in value]
-        return value
+    def _masked(self, type_: str, payload: dict[str, Any]) -> dict[str, Any]:
+        if type_.startswith(NOTE_PREFIX):
+            masked: dict[str, Any] = self._masks.free(payload)
+            return masked
+        return {name: part if name in _IDENTITY else self._masks.free(part) for name, part in payload.items()}
 
-    # Streamed text under masks.
+    # Text that arrives in pieces.
 
-    def _delta(self, payload: dict[str, Any]) -> Iterator[Draft]:
-        key = payload["item_id"], payload.get("channel", "answer")
-        held = self._held.setdefault(key, _Held(payload))
+    def _argument_delta(self, type_: str, payload: dict[str, Any]) -> Iterable[Draft]:
+        call_id = payload["call_id"]
+        if not self.disclosure.opens("arguments", self._tools.get(call_id, "")):
+            return
+        for _, part in self._delta((call_id, "arguments"), type_, payload):
+            room = self._argument_room.get(call_id, self.disclosure.max_chars)
+            if room > 0:
+                self._argument_room[call_id] = room - len(part["text"])
+                yield type_, {**part, "text": part["text"][:room]}
+
+    def _delta(self, key: tuple[str, str], type_: str, payload: dict[str, Any]) -> Iterator[Draft]:
+        held = self._held.setdefault(key, _Held(type_, payload))
         held.text += payload["text"]
-        cut = self._safe_cut(held.text)
+        cut = self._masks.safe_cut(held.text)
         if cut:
             safe, held.text = held.text[:cut], held.text[cut:]
-            yield "text.delta", {**payload, "text": self.mask(safe)}
-
-    def _safe_cut(self, text: str) -> int:
-        """How much of a held text no later character can turn into a secret."""
-        cut = max(len(text) - self.disclosure.hold, 0)
-        assert self._pattern is not None
-        for match in self._pattern.finditer(text):
-            # A match at the very end may still grow; one across the cut must stay whole.
-            if match.start() < cut and (match.end() > cut or match.end() == len(text)):
-                return match.start()
-        return cut
+            yield type_, {**payload, "text": self.mask(safe)}
 
     def _release(self, key: tuple[str, str]) -> Iterator[Draft]:
         held = self._held.pop(key, None)
         if held is not None and held.text:
-            yield "text.delta", {**held.payload, "text": self.mask(held.text)}
+            yield held.type_, {**held.payload, "text": self.mask(held.text)}

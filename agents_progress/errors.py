@@ -9,6 +9,8 @@
         * :exc:`UnknownInteraction`
         * :exc:`UnknownJournalURL`
         * :exc:`OutputTypeDiffers`
+        * :exc:`NoVerdict`
+        * :exc:`NotPublishable`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
         * :exc:`BadEnvelope`
         * :exc:`BadPayload`
@@ -30,7 +32,8 @@
         * :exc:`SDKTooOld`
 
 Category classes end in ``Error``; leaves state the fact. Every message says what to do next. Exceptions of the SDK and of
-the application are never wrapped: they keep their type and their place.
+the application are never wrapped: they keep their type and their place. The exceptions of :mod:`agents_progress.testing` stand
+apart, so that no ``except ProgressError`` of an application swallows a failing test.
 """
 
 from __future__ import annotations
@@ -70,6 +73,14 @@ class UnknownJournalURL(UsageError, ValueError):
 
 class OutputTypeDiffers(UsageError, TypeError):
     """The output is not of the type that was asked for."""
+
+
+class NoVerdict(UsageError, TypeError):
+    """A verifier returned something that is neither a bool nor a Verdict."""
+
+
+class NotPublishable(UsageError, TypeError):
+    """An output has no JSON form, so that no verdict could be bound to it."""
 
 
 class ProtocolError(ProgressError, ValueError):

@@ -36,13 +36,17 @@ def _require(holds: bool) -> None:
 
 def _run_started(view: RunView, envelope: Envelope) -> None:
     payload = envelope.payload
-    _require(envelope.seq == 1 or view.agent is None)
+    _require(view.agent is None)
     view.agent = payload["agent"]
-    _run_accepted(view, envelope)
+    _name_run(view, payload)
 
 
 def _run_accepted(view: RunView, envelope: Envelope) -> None:
-    payload = envelope.payload
+    _require(not view.standing.moved and not view.standing.accepted)
+    _name_run(view, envelope.payload)
+
+
+def _name_run(view: RunView, payload: Mapping[str, Any]) -> None:
     view.task_id = payload["task_id"]
     view.title = payload.get("title", view.title)
 
@@ -95,13 +99,14 @@ def _message(view: RunView, payload: Mapping[str, Any]) -> Message:
 
 def _text_delta(view: RunView, envelope: Envelope) -> None:
     payload = envelope.payload
-    message = _message(view, payload)
-    if payload["index"] != message.deltas:
-        message.missing_start = message.missing_start or message.deltas == 0
-        message.deltas = payload["index"]
+    message = view.texts.get((payload["item_id"], payload.get("channel", "answer"))) or _message(view, payload)
+    if payload["index"] == message.deltas:
         message.append(payload["text"])
-        raise Contradiction
+        return
+    message.missing_start = message.missing_start or message.deltas == 0
+    message.deltas = payload["index"]
     message.append(payload["text"])
+    raise Contradiction
 
 
 def _text_completed(view: RunView, envelope: Envelope) -> None:
@@ -117,7 +122,7 @@ def _text_completed(view: RunView, envelope: Envelope) -> None:
 def _row(view: RunView, envelope: Envelope, states: frozenset[str] = OPEN_STATES) -> Activity:
     """The tool row an envelope speaks of, which must be in one of these states."""
     row = view.rows.get(envelope.payload["call_id"])
-    if row is None or row.state not in states:
+    if row is None or row.state not in states or row.kind in ("handoff", "stage"):
         raise Contradiction
     return row
 
@@ -125,7 +130,7 @@ def _row(view: RunView, envelope: Envelope, states: frozenset[str] = OPEN_STATES
 def _tool_requested(view: RunView, envelope: Envelope) -> None:
     payload = envelope.payload
     call_id = payload["call_id"]
-    _require(call_id not in view.rows)
+    _require(call_id not in view.rows and ":" not in call_id)
     view.rows[call_id] = Activity(
         call_id,
         payload["kind"],

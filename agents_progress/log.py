@@ -59,11 +59,14 @@ class RunLog:
         self._on_fault = on_fault
         self._coalesce = coalesce
         self._monotonic = clock.monotonic
-        self._stamp_time = Stamp(clock.wall).now
+        self._now = Stamp(clock.wall).now
         self._loop = asyncio.get_running_loop()
-        self._indexes: dict[tuple[str, str], int] = {}
+        self._indexes: dict[str | tuple[str, str], int] = {}
         self._open_payload: dict[str, Any] | None = None
+        self._open_answer: str | None = None
+        self._plain = screen.transparent
         self._open_texts: list[str] = []
+        self._enough = coalesce.chars if coalesce is not None else 0
         self._open_chars = 0
         self._open_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -77,12 +80,25 @@ class RunLog:
 
     def write(self, type_: str, payload: dict[str, Any]) -> None:
         """Take in one draft. Raises only what a fault of our own in screening raises."""
+        if type_ == "text.delta" and self._plain and "channel" not in payload:
+            # An answer without masks is most of what most runs say, so it takes the shortest way.
+            if self._coalesce is None:
+                return self._stamp(type_, payload)
+            if payload["item_id"] == self._open_answer:
+                text = payload["text"]
+                self._open_texts.append(text)
+                self._open_chars += len(text)
+                if self._open_chars >= self._enough:
+                    self._release()
+                return None
         for screened_type, screened in self.screen.pass_on(type_, payload):
             if screened_type == "text.delta" and self._coalesce is not None:
                 self._gather(screened, self._coalesce)
             else:
-                self._release()
+                if self._open_payload is not None:
+                    self._release()
                 self._stamp(screened_type, screened)
+        return None
 
     async def flush(self) -> None:
         """Wait until everything written so far is stored and delivered, or the log is broken."""
@@ -108,12 +124,13 @@ class RunLog:
         if open_ is None:
             self._open_payload = payload
             self._open_since = self._monotonic()
+            if "channel" not in payload:
+                self._open_answer = payload["item_id"]
             if self._timer is None:
                 self._timer = self._loop.call_later(coalesce.seconds, self._tick, coalesce.seconds)
-        text = payload["text"]
-        self._open_texts.append(text)
-        self._open_chars += len(text)
-        if self._open_chars >= coalesce.chars:
+        self._open_texts.append(payload["text"])
+        self._open_chars += len(payload["text"])
+        if self._open_chars >= self._enough:
             self._release()
 
     def _tick(self, seconds: float) -> None:
@@ -130,22 +147,22 @@ class RunLog:
     def _release(self) -> None:
         payload = self._open_payload
         if payload is not None:
-            self._open_payload = None
+            self._open_payload = self._open_answer = None
             text = "".join(self._open_texts)
             self._open_texts.clear()
             self._open_chars = 0
             self._stamp("text.delta", {**payload, "text": text})
 
     def _stamp(self, type_: str, payload: dict[str, Any]) -> None:
-        if type_ == "text.delta":
-            key = payload["item_id"], payload.get("channel", "answer")
-            index = self._indexes.get(key, 0)
-            self._indexes[key] = index + 1
-            payload["index"] = index
+        if type_ in ("text.delta", "tool.arguments.delta"):
+            item = payload.get("item_id") if "channel" not in payload else (payload["item_id"], payload["channel"])
+            item = item or (payload["call_id"], "arguments")
+            indexes = self._indexes
+            payload["index"] = index = indexes.get(item, 0)
+            indexes[item] = index + 1
         self.seq = seq = self.seq + 1
-        self._pending.append(
-            Envelope(f"{self.run_id}:{seq}", self.run_id, seq, type_, self._stamp_time(), payload)
-        )
+        fields = (f"{self.run_id}:{seq}", self.run_id, seq, type_, self._now(), payload)
+        self._pending.append(tuple.__new__(Envelope, fields))
         if self._committing is None:
             self._commit()
 
@@ -186,10 +203,8 @@ class RunLog:
         self._wake()
 
     def _deliver(self, batch: Sequence[Envelope]) -> None:
-        feed = self.view.feed
         try:
-            for envelope in batch:
-                feed(envelope)
+            self.view.feed_all(batch)
         except Exception as error:  # noqa: BLE001 - a fault of the view must not fail the run
             self._on_fault("reduce", error)
         self._recent.extend(batch)
@@ -208,7 +223,7 @@ class RunLog:
     async def read(self, after_seq: int = 0) -> AsyncIterator[Envelope]:
         """Every stored envelope after a sequence number, then each new one, until the log is closed or broken."""
         while True:
-            for envelope in await self._next(after_seq):
+            for envelope in await self._after(after_seq):
                 after_seq = envelope.seq
                 yield envelope
             if self.broken:
@@ -220,7 +235,7 @@ class RunLog:
                 self._waiters.append(waiter)
                 await waiter
 
-    async def _next(self, after_seq: int) -> Sequence[Envelope]:
+    async def _after(self, after_seq: int) -> Sequence[Envelope]:
         recent = self._recent
         if not recent or recent[-1].seq <= after_seq:
             return ()

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from agents_progress.clock import Clock
 from agents_progress.disclosure import Disclosure, Draft, Screen
-from agents_progress.errors import AlreadyResumed, AppendConflict, JournalError
+from agents_progress.errors import AlreadyResumed, AppendConflict, JournalError, NotPublishable
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
 from agents_progress.log import Coalesce, RunLog
@@ -24,7 +24,7 @@ from agents_progress.messages import Language
 from agents_progress.outcome import Evidence, Outcome, owner_finished
 from agents_progress.payloads import CancelMode, Parent
 from agents_progress.source import Drafts, Ending, Source
-from agents_progress.verify import NotPublishable, Verifier, digest, judge, publish
+from agents_progress.verify import Verifier, digest, judge, publish
 from agents_progress.view import RunView
 
 logger = logging.getLogger("agents_progress")
@@ -35,6 +35,7 @@ Start: TypeAlias = Callable[[], Awaitable[Source]]
 
 _held: Final[set[asyncio.Task[None]]] = set()
 """Owner tasks, held strongly: a run goes on when its handle is dropped."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -86,6 +87,7 @@ class Owner:
         self._start = start
         self._beginning = beginning
         self._faults: list[str] = []
+        self._asked = False
         self._cancel: tuple[CancelMode, str | None] | None = None
         self._first_actor: str | None = None
         self._shutdown: asyncio.CancelledError | None = None
@@ -134,7 +136,11 @@ class Owner:
         self.error = self.error or error
         if stage not in self._faults:
             self._faults.append(stage)
-            logger.error("agents_progress: run %s: fault in stage %s: %s", self.plan.run_id, stage, type(error).__name__)
+            if self._beginning is not None and isinstance(error, AppendConflict):
+                return  # somebody else answered the pause first: a refusal, which the waiter is told
+            logger.error(
+                "agents_progress: run %s: fault in stage %s: %s", self.plan.run_id, stage, type(error).__name__
+            )
 
     def _cancel_requested(self, mode: CancelMode, actor: str | None) -> None:
         if self._cancel is None:
@@ -196,7 +202,9 @@ class Owner:
         await self.log.flush()
         if self.log.broken and not beginning.underway:
             if isinstance(self.error, AppendConflict):
-                raise AlreadyResumed(f"run {beginning.resumed_from} was continued by somebody else as {self.plan.run_id}")
+                raise AlreadyResumed(
+                    f"run {beginning.resumed_from} was continued by somebody else as {self.plan.run_id}"
+                )
             raise self.error or JournalError(f"run {self.plan.run_id} could not be recorded, so it was not continued")
 
     def _started(self, agent: str, resumed_from: str | None) -> Draft:
@@ -211,10 +219,10 @@ class Owner:
         """Drain to the end, wait for the run's own task, and read the facts."""
         source, raised, drained = self.source, None, False
         assert source is not None, "begun before"
-        while not drained:
+        while True:
             try:
-                await source.drain(self._take)
-                drained = True
+                drained = await source.drain(self._taking(source), self.plan.settle)
+                break
             except asyncio.CancelledError as error:
                 if self._shutdown is not None:
                     break
@@ -222,17 +230,27 @@ class Owner:
                 source.cancel("immediate")
             except Exception as error:  # noqa: BLE001 - how a run ends is a value
                 raised, drained = error, True
-        settled = await source.settle(self.plan.settle)
+                break
+        settled = await source.settle(self.plan.settle if drained else 0)
         return source.conclude(drained=drained, settled=settled, raised=raised, cancelled=self._cancel is not None)
 
-    def _take(self, event: Any) -> None:
-        self._write("translate", self.source, event)
+    def _taking(self, source: Source) -> Callable[[Any], None]:
+        """What is done with each event: the hottest path there is, so its names are looked up once."""
+        translate, write = source.translate, self.log.write
 
-    def _write(self, stage: str, drafts: Any, event: Any = None) -> None:
-        write = self.log.write
+        def take(event: Any) -> None:
+            try:
+                for type_, payload in translate(event):
+                    write(type_, payload)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the user's run
+                self.fault("translate", error)
+
+        return take
+
+    def _write(self, stage: str, drafts: Drafts) -> None:
         try:
-            for type_, payload in drafts if event is None else drafts.translate(event):
-                write(type_, payload)
+            for type_, payload in drafts:
+                self.log.write(type_, payload)
         except Exception as error:  # noqa: BLE001 - a fault of ours must not end the user's run
             self.fault(stage, error)
 
@@ -302,13 +320,16 @@ class Owner:
         outcome, verifier = self.outcome, self.plan.verify
         if verifier is None or outcome is None or outcome.kind != "succeeded" or outcome.final_output is None:
             return
-        if self.log.broken or outcome.verdict is not None:
+        if self.log.broken or self._asked:
             return
+        self._asked = True
         try:
             verdict = await judge(verifier, outcome.output, self.plan.verify_timeout)
         except Exception as error:  # noqa: BLE001 - no verdict is no acceptance
             self.error = error
-            logger.error("agents_progress: run %s: its verifier gave no verdict: %s", self.plan.run_id, type(error).__name__)
+            logger.error(
+                "agents_progress: run %s: its verifier gave no verdict: %s", self.plan.run_id, type(error).__name__
+            )
             return
         self.outcome = replace(outcome, verdict=verdict)
         payload: dict[str, Any] = {"digest": digest(outcome.final_output), "ok": verdict.ok}

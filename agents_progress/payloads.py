@@ -13,14 +13,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import ConfigDict, Field, JsonValue, StringConstraints, with_config
 from typing_extensions import NotRequired, TypedDict
 
 Name: TypeAlias = Annotated[str, StringConstraints(max_length=512)]
 Id: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+CallId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._#/-]{1,256}$")]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
-Digest: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Digest: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]+$", min_length=64, max_length=64)]
 Amount: TypeAlias = int | float
+
+STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+"""No extra field, no conversion, no NaN."""
 
 PRIVATE: Final = "private"
 """Marks a field that leaves the process only after the application opened it."""
@@ -35,27 +39,24 @@ Decision: TypeAlias = Literal["approved", "rejected", "expired", "cancelled"]
 UsageStatus: TypeAlias = Literal["reported", "partial", "unavailable"]
 
 
+@with_config(STRICT)
 class Payload(TypedDict, total=False):
     """What every payload may carry: ``x`` holds additive detail that readers ignore."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)  # type: ignore[misc]
 
     x: dict[str, JsonValue]
 
 
+@with_config(STRICT)
 class Parent(TypedDict):
     """The tool call of another run inside which this run was started."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
-
     run_id: Id
-    call_id: Id | None
+    call_id: CallId
 
 
+@with_config(STRICT)
 class Failure(TypedDict):
     """Why a run failed: a code of the closed list and a safe sentence, never an exception's own text."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
 
     code: Name
     message: Name
@@ -101,7 +102,7 @@ class TextCompleted(Payload):
 
 
 class ToolRequested(Payload):
-    call_id: Id
+    call_id: CallId
     name: Name
     kind: ToolKind
     title: NotRequired[Name]
@@ -109,29 +110,29 @@ class ToolRequested(Payload):
 
 
 class ToolArgumentsDelta(Payload):
-    call_id: Id
+    call_id: CallId
     index: Count
     text: Private
 
 
 class ToolArgumentsCompleted(Payload):
-    call_id: Id
+    call_id: CallId
     arguments: Private
 
 
 class ToolStarted(Payload):
-    call_id: Id
+    call_id: CallId
 
 
 class ToolProgress(Payload):
-    call_id: Id
+    call_id: CallId
     message: str
     current: Amount | None
     total: Amount | None
 
 
 class ToolFinished(Payload):
-    call_id: Id
+    call_id: CallId
     duration_ms: NotRequired[Count]
     summary: NotRequired[str]
     output: NotRequired[Private]
@@ -139,14 +140,14 @@ class ToolFinished(Payload):
 
 
 class ToolFailed(Payload):
-    call_id: Id
+    call_id: CallId
     code: NotRequired[Name]
     message: NotRequired[str]
     retryable: NotRequired[bool]
 
 
 class ToolClosed(Payload):
-    call_id: Id
+    call_id: CallId
     reason: Name
 
 
@@ -157,7 +158,7 @@ class Handoff(Payload):
 
 class ApprovalWait(Payload):
     interaction_id: Id
-    call_id: Id | None
+    call_id: CallId | None
     tool: Name
     title: Name
     digest: NotRequired[Digest]
@@ -194,7 +195,7 @@ class ArtifactCreated(Payload):
     name: Name
     media_type: Name
     bytes: Count
-    call_id: NotRequired[Id]
+    call_id: NotRequired[CallId]
     sha256: NotRequired[Digest]
     ref: NotRequired[Private]
 

@@ -33,9 +33,9 @@ POINTS_PER_CELL: Final = 8
 
 
 def clean(text: object) -> str:
-    """A text as it may be shown in one row: every control, line end, bidirectional or unseen character as an escape.
+    r"""A text as it may be shown in one row: every control, line end, bidirectional or unseen character as an escape.
 
-    ESC becomes the four characters ``\\x1b``. Nothing else changes; square brackets and backslashes are what they
+    ESC becomes the four characters ``\x1b``. Nothing else changes; square brackets and backslashes are what they
     are.
     """
     return _unsafe.sub(_escaped, str(text))
@@ -60,7 +60,7 @@ def printable(text: str, encoding: str | None) -> str:
 def _measure() -> Callable[[str], int]:
     """The measure of the live display where that is installed, so that both agree; else of the standard library."""
     try:
-        from rich.cells import cell_len
+        from rich.cells import cell_len  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:
         return standard_cells
     return cell_len

@@ -16,7 +16,7 @@ STANDARD_INPUT: Final = "-"
 _BUILT_IN: Final = "vectors/progress_cases.json"
 
 
-class BadRecording(UsageError, ValueError):
+class BadRecording(UsageError, ValueError):  # noqa: N818 - leaves state the fact, as in agents_progress.errors
     """A file that holds no envelopes, or only part of them."""
 
 

@@ -240,7 +240,8 @@ def answer_lines(view: RunView, width: int, room: int | None) -> list[Line]:
     if room is not None:
         text = _tail(text, width * room)
     parts = _line_end.split(text.removesuffix("\n")) if text else [label("answer_empty", view.language)]
-    rows = [_INDENT + row for part in parts for row in wrap(clean(part.expandtabs(4)), width - len(_INDENT))]
+    room_in_row = width - len(_INDENT)
+    rows = [(_INDENT + row).rstrip() for part in parts for row in wrap(clean(part.expandtabs(4)), room_in_row)]
     if output is None and newest is not None and newest.missing_start:
         rows.insert(0, cut(_INDENT + label("beginning_missing", view.language), width))
     rows = rows if room is None else rows[-(room - 1) :]

@@ -146,7 +146,9 @@ class Run:
         """End a stage."""
         self._report("stage.completed", {"stage_id": stage_id, "title": title})
 
-    def tool_progress(self, call_id: str, message: str, current: float | None = None, total: float | None = None) -> None:
+    def tool_progress(
+        self, call_id: str, message: str, current: float | None = None, total: float | None = None
+    ) -> None:
         """What a tool says of itself; counts only what it counted."""
         payload = {"call_id": call_id, "message": message, "current": current, "total": total}
         self._report("tool.progress", payload)
@@ -203,7 +205,9 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _decisions(questions: Mapping[str, str], approve: str | Sequence[str], reject: str | Sequence[str]) -> dict[str, bool]:
+def _decisions(
+    questions: Mapping[str, str], approve: str | Sequence[str], reject: str | Sequence[str]
+) -> dict[str, bool]:
     decisions: dict[str, bool] = {}
     for names, decision in ((approve, True), (reject, False)):
         chosen = list(questions) if names == "all" else [names] if isinstance(names, str) else list(names)

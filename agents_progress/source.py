@@ -53,8 +53,11 @@ class Source(Protocol):
     def attach(self, emit: Callable[[Drafts], None], cancel_seen: Callable[[CancelMode], None]) -> None:
         """Start reporting what does not come through :meth:`drain`: hooks, and cancels on the SDK's own result."""
 
-    async def drain(self, take: Callable[[Any], None]) -> None:
-        """Give every event to ``take``, to the end; raises what the run raises. A second call goes on where one was cancelled."""
+    async def drain(self, take: Callable[[Any], None], bound: float) -> bool:
+        """Give every event to ``take``; whether the end was reached. Raises what the run raises.
+
+        A run that was told to stop at once is given up ``bound`` seconds later. A second call goes on where one was cancelled.
+        """
 
     def translate(self, event: Any) -> Drafts:
         """The drafts of one event."""
@@ -103,8 +106,9 @@ class CancelledPause:
     def attach(self, emit: Callable[[Drafts], None], cancel_seen: Callable[[CancelMode], None]) -> None:
         """Nothing reports."""
 
-    async def drain(self, take: Callable[[Any], None]) -> None:
+    async def drain(self, take: Callable[[Any], None], bound: float) -> bool:
         """Nothing comes."""
+        return True
 
     def translate(self, event: Any) -> Drafts:
         """Nothing came."""

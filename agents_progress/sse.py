@@ -61,6 +61,13 @@ class Decoder:
         self._data_bytes = 0
         self._event = ""
         self._id = ""
+        self._fields: Mapping[str, Callable[[str], None]] = {
+            "data": self._take_data,
+            "event": self._take_event,
+            "id": self._take_id,
+            "retry": self._take_retry,
+        }
+        """The four fields of the standard, by their exact names; every other one is ignored."""
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """Take in the next bytes; gives the frames that ended in them, oldest first.
@@ -135,9 +142,9 @@ class Decoder:
     def _take(self, line: str) -> None:
         """One line that is not blank. A comment is a line whose name is empty, and no field has that name."""
         name, _, value = line.partition(":")
-        field = _FIELDS.get(name)
-        if field is not None:
-            field(self, value.removeprefix(" "))
+        take = self._fields.get(name)
+        if take is not None:
+            take(value.removeprefix(" "))
 
     def _take_data(self, value: str) -> None:
         self._data_bytes += _byte_count(value) + 1
@@ -164,15 +171,6 @@ class Decoder:
             self._data.clear()
             self._data_bytes = 0
         self._event = ""
-
-
-_FIELDS: Final[Mapping[str, Callable[[Decoder, str], None]]] = {
-    "data": Decoder._take_data,
-    "event": Decoder._take_event,
-    "id": Decoder._take_id,
-    "retry": Decoder._take_retry,
-}
-"""The four fields of the standard, by their exact names; every other one is ignored."""
 
 
 def _byte_count(text: str) -> int:

@@ -6,10 +6,11 @@ that a list of runs costs nothing to show. Facts are stored, words are derived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from agents_progress.events import Envelope
 from agents_progress.messages import Status
 from agents_progress.payloads import NOTE_PREFIX
 
@@ -48,6 +49,12 @@ class Standing:
             UPDATES[type_](self, payload)
         if not self.moved and type_ != "run.accepted" and not type_.startswith(NOTE_PREFIX):
             self.moved = True
+
+    def observe_all(self, envelopes: Iterable[Envelope]) -> None:
+        """Take in many envelopes, most of which change nothing."""
+        for envelope in envelopes:
+            if envelope.type in UPDATES or not self.moved:
+                self.observe(envelope.type, envelope.payload)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for storage."""

@@ -45,7 +45,7 @@ REFRESH_SECONDS: Final = 0.1
 _log = logging.getLogger(__name__)
 
 
-class TerminalExtraMissing(UsageError, ImportError):
+class TerminalExtraMissing(UsageError, ImportError):  # noqa: N818 - leaves state the fact, as in agents_progress.errors
     """The live display needs a package that is not installed."""
 
 
@@ -150,9 +150,9 @@ class _LiveDisplay:
 
     def __init__(self, file: TextIO, width: int | None) -> None:
         try:
-            from rich.console import Console, Group
-            from rich.live import Live
-            from rich.text import Text
+            from rich.console import Console, Group  # noqa: PLC0415 - an extra
+            from rich.live import Live  # noqa: PLC0415
+            from rich.text import Text  # noqa: PLC0415
         except ImportError as error:
             raise TerminalExtraMissing(
                 "the live display needs the package rich; run: pip install 'agents-progress[terminal]'"
@@ -184,8 +184,7 @@ class _LiveDisplay:
 
 
 class _Steady:
-    """Draws a display at its pace, and never lets a fault of it reach the run: the first is logged and the last
-    drawn."""
+    """Draws a display at its pace, and never lets a fault of it reach the run: the first is logged and ends it."""
 
     def __init__(self, display: _Display, view: RunView) -> None:
         self._display = display
@@ -223,7 +222,7 @@ class _Steady:
             return
         try:
             action()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a screen does, the run goes on
             self._broken = True
             name = type(error).__name__
             _log.error("the terminal display of run %s stopped (%s); the run goes on", clean(self._view.run_id), name)

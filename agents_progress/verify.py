@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
-from agents_progress.errors import UsageError
+from agents_progress.errors import NotPublishable, NoVerdict, UsageError
 from agents_progress.unicode import valid
 
 
@@ -34,16 +34,14 @@ class Verdict:
     check: str | None = None
     reason: str | None = None
 
+    def __post_init__(self) -> None:
+        if type(self.ok) is not bool:
+            raise NoVerdict(
+                f"a Verdict's ok is True or False, not {type(self.ok).__name__}; a truthy value is no acceptance"
+            )
+
 
 Verifier: TypeAlias = Callable[[Any], "bool | Verdict | Awaitable[bool | Verdict]"]
-
-
-class NoVerdict(UsageError):
-    """A verifier returned something that is neither a bool nor a :class:`Verdict`."""
-
-
-class NotPublishable(UsageError):
-    """An output that has no JSON form, so that no verdict could be bound to it."""
 
 
 def digest(final_output: str) -> str:
@@ -60,20 +58,21 @@ def publish(output: object) -> str:
     if isinstance(output, str):
         return valid(output)
     try:
-        plain = _plain(to_jsonable_python(output))
+        plain = _plain(to_jsonable_python(_plain(output)))
         return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
         raise NotPublishable(f"an output of type {type(output).__name__} has no JSON form") from error
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, str):
+    """Texts made valid and NaN made null, in plain containers; everything else is left to pydantic."""
+    if type(value) is str:
         return valid(value)
-    if isinstance(value, float) and not math.isfinite(value):
+    if type(value) is float and not math.isfinite(value):
         return None
-    if isinstance(value, dict):
-        return {valid(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list):
+    if type(value) is dict:
+        return {_plain(name): _plain(part) for name, part in value.items()}
+    if type(value) in (list, tuple):
         return [_plain(part) for part in value]
     return value
 

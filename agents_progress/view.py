@@ -7,12 +7,15 @@ and any issue makes the status `unknown`. Status and sentence are computed from 
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, Literal, TypeAlias
+from functools import cache
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic_core import to_json
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator
+from typing_extensions import TypedDict
 
 from agents_progress.errors import BadEnvelope, BadPayload, BadSnapshot, UnknownEventType
 from agents_progress.events import Envelope, check_payload, parse_envelope, parse_known
@@ -20,7 +23,7 @@ from agents_progress.fold import FOLDS, Contradiction
 from agents_progress.messages import Language, Status, sentence
 from agents_progress.payloads import NOTE_PREFIX
 from agents_progress.rows import Activity, Interaction, Message
-from agents_progress.standing import Standing
+from agents_progress.standing import UPDATES, Standing
 
 IssueCode: TypeAlias = Literal[
     "bad_envelope",
@@ -32,8 +35,15 @@ IssueCode: TypeAlias = Literal[
 ]
 
 REMEMBERED: Final = 1024
-"""Envelopes whose content is compared when they come again; older ones are known by their sequence number alone."""
+"""Sequence numbers back to which content is compared when an envelope comes again; older ones are known by number alone."""
 _SNAPSHOT_VERSION: Final = 1
+
+
+class _Seen(NamedTuple):
+    """What stands for an envelope in a snapshot: its place, and 128 bits of the SHA-256 of its content."""
+
+    seq: int
+    fingerprint: str
 
 
 class RunView:
@@ -64,7 +74,7 @@ class RunView:
         self.texts: dict[tuple[str, str], Message] = {}
         self.handoffs: list[str] = []
         self._issues: dict[IssueCode, int] = {}
-        self._recent: OrderedDict[str, Envelope | str] = OrderedDict()
+        self._recent: dict[str, Envelope | _Seen] = {}
 
     # What to show.
 
@@ -113,29 +123,38 @@ class RunView:
 
         An ``Envelope`` is taken as already checked; everything else is validated strictly.
         """
-        if type(source) is Envelope:
-            envelope, checked = source, True
-        else:
-            known = parse_known(source)
-            checked = known is not None
-            try:
-                envelope = known or parse_envelope(source)
-            except BadEnvelope:
-                return self._issue("bad_envelope")
-        seq = envelope.seq
-        if envelope.run_id != self.run_id:
+        parsed = source if type(source) is Envelope else parse_known(source)
+        checked = parsed is not None
+        try:
+            envelope = parsed or parse_envelope(source)
+        except BadEnvelope:
+            return self._issue("bad_envelope")
+        event_id, run_id, seq, _, _, _ = envelope
+        if run_id != self.run_id:
             self.foreign += 1
-        elif seq <= self.seq or envelope.event_id in self._recent:
-            self._again(envelope)
-        else:
-            if seq != self.seq + 1:
-                self._issue("sequence_gap_or_reorder", seq)
-            self.seq = seq
-            self._recent[envelope.event_id] = envelope
-            if len(self._recent) > REMEMBERED:
-                self._recent.popitem(last=False)
-            self._take(envelope, checked)
-        return None
+            return None
+        known = self._recent.get(event_id)
+        if seq <= self.seq or (known is not None and self._remembers(known)):
+            return self._again(envelope)
+        if seq != self.seq + 1:
+            self._issue("sequence_gap_or_reorder", seq)
+        self.seq = seq
+        self._recent[event_id] = envelope
+        self._forget()
+        return self._take(envelope, checked)
+
+    def feed_all(self, envelopes: Sequence[Envelope]) -> None:
+        """Take in what this process just appended: the same as feeding each, quicker when they are simply the next ones."""
+        first, last = envelopes[0], envelopes[-1]
+        if first.run_id != self.run_id or first.seq != self.seq + 1 or last.seq != self.seq + len(envelopes):
+            for envelope in envelopes:
+                self.feed(envelope)
+            return
+        for envelope in envelopes:
+            self._take(envelope, checked=True)
+        self.seq = last.seq
+        self._recent.update({envelope.event_id: envelope for envelope in envelopes})
+        self._forget()
 
     def close_transport(self) -> None:
         """The input ended. Adds no fact: without an ending the status becomes `unknown`, with one nothing changes."""
@@ -151,25 +170,36 @@ class RunView:
             if fold is None:
                 if not type_.startswith(NOTE_PREFIX):
                     raise UnknownEventType(type_)
-            elif standing.ended and (type_ != "app.checked" or self.verdict is not None):
-                self._issue("event_after_terminal", envelope.seq)
-            else:
+            elif (standing.outcome is None and standing.lost is None) or (
+                type_ == "app.checked" and self.verdict is None
+            ):
                 fold(self, envelope)
-                standing.observe(type_, envelope.payload)
+                if type_ in UPDATES or not standing.moved:
+                    standing.observe(type_, envelope.payload)
+            else:
+                self._issue("event_after_terminal", envelope.seq)
         except UnknownEventType:
             self._issue("unknown_event", envelope.seq)
-        except (BadPayload, Contradiction):
+        except (BadPayload, Contradiction, LookupError, TypeError, AttributeError):
+            # The last three are what an unchecked payload of a damaged journal runs into.
             self._issue("bad_payload_or_transition", envelope.seq)
+
+    def _forget(self) -> None:
+        if len(self._recent) > 2 * REMEMBERED:
+            self._recent = {name: seen for name, seen in self._recent.items() if self._remembers(seen)}
+
+    def _remembers(self, seen: Envelope | _Seen) -> bool:
+        return seen.seq > self.seq - REMEMBERED
 
     def _again(self, envelope: Envelope) -> None:
         """An id that was seen, or a sequence number that has passed."""
         known = self._recent.get(envelope.event_id)
-        if known is None:
+        if known is None or not self._remembers(known):
             if envelope.event_id == f"{envelope.run_id}:{envelope.seq}":
                 self.duplicates += 1
             else:
                 self._issue("sequence_gap_or_reorder", envelope.seq)
-        elif known == envelope or known == _fingerprint(envelope):
+        elif known is envelope or _seen(known) == _seen(envelope):
             self.duplicates += 1
         else:
             self._issue("id_conflict", envelope.seq)
@@ -187,15 +217,12 @@ class RunView:
             "run_id": self.run_id,
             "seq": self.seq,
             "standing": self.standing.to_dict(),
-            "plain": {name: getattr(self, name) for name in _PLAIN},
+            "plain": {name: _copied(getattr(self, name)) for name in _Plain.__annotations__},
             "rows": [asdict(row) for row in self.rows.values()],
             "interactions": [asdict(row) for row in self.interactions.values()],
             "texts": [message.to_dict() for message in self.texts.values()],
             "issues": dict(self._issues),
-            "recent": [
-                [event_id, known if isinstance(known, str) else _fingerprint(known)]
-                for event_id, known in self._recent.items()
-            ],
+            "recent": [[event_id, *_seen(known)] for event_id, known in self._recent.items() if self._remembers(known)],
         }
 
     @classmethod
@@ -207,42 +234,64 @@ class RunView:
         if not isinstance(snapshot, Mapping) or snapshot.get("version") != _SNAPSHOT_VERSION:
             raise BadSnapshot("not a snapshot of this version; read the run from its first envelope instead")
         try:
-            view = cls(snapshot["run_id"], language)
-            view.seq = snapshot["seq"]
-            view.standing = Standing(**snapshot["standing"])
-            view.standing.open_interactions = list(view.standing.open_interactions)
-            for name in _PLAIN:
-                value = snapshot["plain"][name]
-                setattr(view, name, list(value) if isinstance(value, list) else value)
-            view.rows = {row["activity_id"]: Activity(**row) for row in snapshot["rows"]}
-            view.interactions = {row["interaction_id"]: Interaction(**row) for row in snapshot["interactions"]}
-            for row in snapshot["texts"]:
-                message = Message(**{**row, "pieces": list(row["pieces"])})
-                view.texts[message.item_id, message.channel] = message
-            view._issues = dict(snapshot["issues"])
-            view._recent = OrderedDict((event_id, known) for event_id, known in snapshot["recent"])
-        except (KeyError, TypeError, ValueError) as error:
+            stored = _snapshot_validator().validate_python(snapshot)
+        except ValidationError as error:
             raise BadSnapshot("the snapshot is damaged; read the run from its first envelope instead") from error
+        view = cls(stored["run_id"], language)
+        view.seq = stored["seq"]
+        view.standing = stored["standing"]
+        for name, value in stored["plain"].items():
+            setattr(view, name, value)
+        view.rows = {row.activity_id: row for row in stored["rows"]}
+        view.interactions = {row.interaction_id: row for row in stored["interactions"]}
+        view.texts = {(message.item_id, message.channel): message for message in stored["texts"]}
+        view._issues = stored["issues"]
+        view._recent = {event_id: _Seen(seq, fingerprint) for event_id, seq, fingerprint in stored["recent"]}
         return view
 
 
-_PLAIN: Final = (
-    "task_id",
-    "title",
-    "agent",
-    "usage",
-    "terminal",
-    "verdict",
-    "duplicates",
-    "foreign",
-    "artifacts",
-    "sources",
-    "guardrails",
-    "handoffs",
-)
-"""Attributes of a view that are JSON as they stand."""
+class _Plain(TypedDict):
+    """The attributes of a view that are JSON as they stand."""
+
+    task_id: str | None
+    title: str | None
+    agent: str | None
+    usage: dict[str, Any] | None
+    terminal: dict[str, Any] | None
+    verdict: dict[str, Any] | None
+    duplicates: int
+    foreign: int
+    artifacts: list[dict[str, Any]]
+    sources: list[dict[str, Any]]
+    guardrails: list[dict[str, Any]]
+    handoffs: list[str]
 
 
-def _fingerprint(envelope: Envelope) -> str:
-    """What stands for an envelope's content in a snapshot: 128 bits of the SHA-256 of its JSON."""
-    return hashlib.sha256(to_json(envelope, inf_nan_mode="constants")).hexdigest()[:32]
+class _Snapshot(TypedDict):
+    version: int
+    run_id: str
+    seq: int
+    standing: Standing
+    plain: _Plain
+    rows: list[Activity]
+    interactions: list[Interaction]
+    texts: list[Message]
+    issues: dict[IssueCode, int]
+    recent: list[tuple[str, int, str]]
+
+
+@cache
+def _snapshot_validator() -> SchemaValidator:
+    return TypeAdapter(_Snapshot).validator  # type: ignore[return-value]
+
+
+def _copied(value: Any) -> Any:
+    return list(value) if isinstance(value, list) else value
+
+
+def _seen(known: Envelope | _Seen) -> _Seen:
+    """An envelope by its place and content, whatever order its keys came in."""
+    if isinstance(known, _Seen):
+        return known
+    content = json.dumps(known, sort_keys=True, separators=(",", ":"), default=repr)
+    return _Seen(known.seq, hashlib.sha256(content.encode()).hexdigest()[:32])

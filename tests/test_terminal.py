@@ -15,6 +15,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 import pytest
 
+import agents_progress.render
 from agents_progress import terminal
 from agents_progress.errors import UsageError
 from agents_progress.events import Envelope, check_payload
@@ -22,7 +23,7 @@ from agents_progress.labels import ANSWER_LABELS, LABELS, Label
 from agents_progress.messages import LANGUAGES, MESSAGES, Language, Status
 from agents_progress.outcome import Evidence, Outcome, owner_finished
 from agents_progress.payloads import PAYLOADS
-from agents_progress.plaintext import cell_count
+from agents_progress.plaintext import cell_count, clean
 from agents_progress.terminal import REFRESH_SECONDS, lines, render, show
 from agents_progress.view import RunView
 
@@ -252,6 +253,7 @@ def test_a_question_of_a_run_that_is_over_is_not_shown_as_open() -> None:
         ([*text("par"), ended("failed", partial=True)], "Partial answer:"),
         ([*text("par"), ended("failed")], "Unconfirmed text:"),
         ([*text("par"), ended("cancelled", "par", completed_anyway=True)], "Unconfirmed text:"),
+        ([*text("par", complete=False), ended("cancelled", "par", completed_anyway=True)], "Unconfirmed text:"),
         ([*text("par"), ended("succeeded", "par")], "Answer, unchecked:"),
     ],
 )
@@ -295,9 +297,29 @@ def test_no_status_but_done_is_green() -> None:
     assert [name for name, style in terminal._STYLES.items() if "green" in style] == ["status.done"]
 
 
-def test_a_redraw_of_a_long_answer_looks_at_its_end_only() -> None:
+def test_a_redraw_of_a_long_answer_looks_at_its_end_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+
+    def counting(text: object) -> str:
+        looked_at.append(len(str(text)))
+        return clean(text)
+
+    monkeypatch.setattr(agents_progress.render, "clean", counting)
     view = seen([STARTED, *text("流" * 3_000_000)])
     assert len(lines(view, 80, 24)) == 24
+    assert sum(looked_at) <= 2 * 80 * 24
+
+
+def test_a_delta_makes_the_plain_display_look_at_no_row() -> None:
+    class Untouchable(dict[str, Any]):
+        def values(self) -> Any:
+            raise AssertionError("a row was looked at")
+
+    view = seen([STARTED, *MAIL])
+    view.rows = Untouchable(view.rows)
+    file = io.StringIO()
+    terminal._PlainDisplay(file, 80).draw(view, "text.delta")
+    assert MESSAGES["running"]["en"] in file.getvalue()
 
 
 def test_the_tail_of_a_growing_line_is_broken_where_it_was_broken_before() -> None:

@@ -16,18 +16,6 @@ from agents_progress.messages import Status
 from agents_progress.standing import Standing
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What is stored beside a run and never travels on the wire."""
-
-    owner: str | None = None
-    tenant: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    host: str = field(default_factory=socket.gethostname)
-    pid: int = field(default_factory=os.getpid)
-    versions: Mapping[str, str] = field(default_factory=lambda: dict(installed_versions()))
-
-
 @cache
 def installed_versions() -> tuple[tuple[str, str], ...]:
     """The releases that decide how a run behaves, as installed here."""
@@ -38,6 +26,18 @@ def installed_versions() -> tuple[tuple[str, str], ...]:
         except PackageNotFoundError:
             continue
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is stored beside a run and never travels on the wire."""
+
+    owner: str | None = None
+    tenant: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    host: str = field(default_factory=socket.gethostname)
+    pid: int = field(default_factory=os.getpid)
+    versions: Mapping[str, str] = field(default_factory=lambda: dict(installed_versions()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,7 @@ class Journal(ABC):
     """Append-only logs of runs, one ordered log a run. Safe to share between event loops and threads of one process."""
 
     @abstractmethod
-    async def append(
-        self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False
-    ) -> None:
+    async def append(self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False) -> None:
         """Store a batch of one run, wholly or not at all; when this returns it is durable.
 
         Identical envelopes that are stored already are accepted again. Raises :exc:`AppendConflict` when one of the sequence
@@ -107,9 +105,9 @@ class Journal(ABC):
 def one_run(envelopes: Sequence[Envelope]) -> str:
     """The run a batch belongs to. Raises :exc:`UsageError` for a mixed batch or one with a hole in it."""
     run_id, first = envelopes[0].run_id, envelopes[0].seq
-    for place, envelope in enumerate(envelopes):
-        if envelope.run_id != run_id or envelope.seq != first + place:
-            raise UsageError("a batch holds consecutive envelopes of one run; append each run by itself")
+    numbers = [envelope.seq for envelope in envelopes]
+    if len({envelope.run_id for envelope in envelopes}) != 1 or numbers != list(range(first, first + len(numbers))):
+        raise UsageError("a batch holds consecutive envelopes of one run; append each run by itself")
     return run_id
 
 

@@ -42,20 +42,16 @@ class MemoryJournal(Journal):
         self._lock = Lock()
         self._closed = False
 
-    async def append(
-        self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False
-    ) -> None:
+    async def append(self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False) -> None:
         self._refuse_closed()
         if not envelopes:
             return
         run_id = one_run(envelopes)
         with self._lock:
             log = self._logs.get(run_id) or _Log(origin or Origin())
-            for envelope in fresh(
-                envelopes, len(log.envelopes), lambda after, upto: log.envelopes[after:upto], claim
-            ):
-                log.envelopes.append(envelope)
-                log.standing.observe(envelope.type, envelope.payload)
+            new = fresh(envelopes, len(log.envelopes), lambda after, upto: log.envelopes[after:upto], claim)
+            log.envelopes.extend(new)
+            log.standing.observe_all(new)
             self._logs[run_id] = log
 
     async def read(self, run_id: str, after_seq: int = 0, limit: int = 1000) -> list[Envelope]:

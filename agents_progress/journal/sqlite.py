@@ -21,8 +21,8 @@ from typing import Any, Final, TypeVar
 
 from pydantic_core import to_json
 
-from agents_progress.errors import JournalClosed, JournalError, JournalUnavailable, JournalUnreadable
-from agents_progress.events import PROTOCOL, Envelope, parse_envelope
+from agents_progress.errors import BadEnvelope, JournalClosed, JournalUnavailable, JournalUnreadable
+from agents_progress.events import PROTOCOL, Envelope, parse_envelope, parse_known
 from agents_progress.journal.base import Journal, Origin, RunRow, fresh, one_run
 from agents_progress.messages import Status
 from agents_progress.standing import UPDATES, Standing
@@ -96,21 +96,35 @@ def _connect(path: str, create: bool) -> sqlite3.Connection:
     if create:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     elif not Path(path).is_file():
-        raise JournalUnreadable(f"there is no journal at {path}; name another one with --journal, or run something first")
+        raise JournalUnreadable(
+            f"there is no journal at {path}; name another one with --journal, or run something first"
+        )
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     try:
-        connection.executescript(_SCHEMA)
-        connection.execute("PRAGMA synchronous = FULL")
-        protocol, version = connection.execute("SELECT protocol, version FROM journal").fetchone()
-    except sqlite3.DatabaseError:
+        if _holds_a_journal(connection, path, create):
+            connection.execute("PRAGMA synchronous = FULL")
+        else:
+            connection.executescript(_SCHEMA)
+            connection.execute("PRAGMA synchronous = FULL")
+    except BaseException:
         connection.close()
         raise
+    return connection
+
+
+def _holds_a_journal(connection: sqlite3.Connection, path: str, create: bool) -> bool:
+    """Whether the file is a journal of ours; False for an empty one. Somebody else's database is refused and left alone."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables and create:
+        return False
+    if "journal" not in tables:
+        raise JournalUnreadable(f"{path} is no journal, so it was left alone; name another file")
+    protocol, version = connection.execute("SELECT protocol, version FROM journal").fetchone() or ("nothing", 0)
     if (protocol, version) != (PROTOCOL, SCHEMA_VERSION):
-        connection.close()
         raise JournalUnreadable(
             f"{path} holds {protocol} in version {version}; this release reads {PROTOCOL} in version {SCHEMA_VERSION}"
         )
-    return connection
+    return True
 
 
 class SQLiteJournal(Journal):
@@ -127,9 +141,7 @@ class SQLiteJournal(Journal):
         self._lock = Lock()
         self._closed = False
 
-    async def append(
-        self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False
-    ) -> None:
+    async def append(self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False) -> None:
         opened = self._opened()
         if not envelopes:
             return
@@ -148,7 +160,7 @@ class SQLiteJournal(Journal):
                 (run_id, min(after_seq, 2**62), limit),
             ).fetchall()
         )
-        return [parse_envelope(body) for (body,) in bodies]
+        return [_envelope(body, self._path) for (body,) in bodies]
 
     async def runs(
         self,
@@ -168,11 +180,11 @@ class SQLiteJournal(Journal):
                 (task_id,),
             )
             for line in cursor:
+                if len(found) >= limit:
+                    break
                 row = _row(line)
                 if wanted <= row.labels.items() and (status is None or row.status == status):
                     found.append(row)
-                    if len(found) >= limit:
-                        break
             return found
 
         return await self._ask(find)
@@ -220,7 +232,9 @@ class SQLiteJournal(Journal):
                     for place, batch in enumerate(batches):
                         try:
                             _write(db, batch)
-                        except JournalError as refused:  # this batch only; nothing of it was written
+                        except sqlite3.Error:
+                            raise
+                        except Exception as refused:  # noqa: BLE001 - this batch only; nothing of it was written
                             failures[place] = refused
                     db.execute("COMMIT")
                 except BaseException:
@@ -264,6 +278,7 @@ def _write(db: sqlite3.Connection, batch: _Batch) -> None:
     envelopes = fresh(batch.envelopes, head, stored, batch.claim)
     if not envelopes:
         return
+    bodies = [envelope.to_json() for envelope in envelopes]
     if run is None:
         run = _begin(db, first, batch.origin or Origin())
     if head == 0 or any(envelope.type in UPDATES for envelope in envelopes):
@@ -272,9 +287,16 @@ def _write(db: sqlite3.Connection, batch: _Batch) -> None:
         "UPDATE runs SET seq = ?, updated_at = ?, standing = ? WHERE run = ?",
         (last.seq, last.occurred_at, standing, run),
     )
-    db.executemany(
-        "INSERT INTO envelopes VALUES (?, ?, ?)", [(run, envelope.seq, envelope.to_json()) for envelope in envelopes]
-    )
+    rows = [(run, envelope.seq, body) for envelope, body in zip(envelopes, bodies, strict=True)]
+    db.executemany("INSERT INTO envelopes VALUES (?, ?, ?)", rows)
+
+
+def _envelope(body: bytes, path: str) -> Envelope:
+    """A stored envelope. Its payload is the reader's to judge, so that a damaged one shows as an issue and hides nothing."""
+    try:
+        return parse_known(body) or parse_envelope(body)
+    except BadEnvelope as error:
+        raise JournalUnreadable(f"{path} is damaged: {error}") from error
 
 
 def _begin(db: sqlite3.Connection, first: Envelope, origin: Origin) -> int | None:
@@ -295,8 +317,7 @@ def _begin(db: sqlite3.Connection, first: Envelope, origin: Origin) -> int | Non
 
 def _observed(standing: str | None, envelopes: Sequence[Envelope]) -> str:
     after = Standing(**json.loads(standing)) if standing else Standing()
-    for envelope in envelopes:
-        after.observe(envelope.type, envelope.payload)
+    after.observe_all(envelopes)
     return to_json(after.to_dict()).decode()
 
 

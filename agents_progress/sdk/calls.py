@@ -256,4 +256,10 @@ def _shown(output: Any) -> str:
         return valid(output)
     if isinstance(output, bool | int | float) or output is None:
         return str(output)
-    return f"({type(output).__name__})"
+    if isinstance(output, bytes | bytearray):
+        return f"({type(output).__name__}, {len(output)} bytes)"
+    try:
+        size = f", {len(str(output))} characters"
+    except Exception:  # noqa: BLE001 - an object of the application, which may do anything when asked
+        size = ""
+    return f"({type(output).__name__}{size})"

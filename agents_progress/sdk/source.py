@@ -88,6 +88,7 @@ class StreamedSource:
             hooked=hooks is not None,
             block_unknown=reading.block_unknown,
         )
+        self.translate = self._translator.translate
         self._questions = Questions(reading.title_of)
         if carried is not None:
             list(self._translator.calls.restate(carried.calls))
@@ -96,6 +97,9 @@ class StreamedSource:
         self._sdk_stream: Callable[[], AsyncIterator[Any]] = result.stream_events
         self._sdk_cancel: Callable[..., None] = result.cancel
         self._pump: asyncio.Task[Any] | None = None
+        self._limit: asyncio.Timeout | None = None
+        self._bound_s = 0.0
+        self._stopping = False
         self._agent_ended = False
         self._tool_spans: dict[int, str] = {}
         self._early_cancels: list[CancelMode] = []
@@ -132,22 +136,35 @@ class StreamedSource:
         else:
             self._hooks.attach(lambda name, args, kwargs: emit(self._observe(name, args)))
 
-    async def drain(self, take: Callable[[Any], None]) -> None:
-        self._pump = asyncio.current_task()
-        publish, taken = self._tee.publish, 0
+    async def drain(self, take: Callable[[Any], None], bound: float) -> bool:
+        self._pump, self._bound_s = asyncio.current_task(), bound
+        self._limit = limit = asyncio.timeout(bound if self._stopping else None)
+        try:
+            async with limit:
+                await self._drain(take)
+        except TimeoutError:
+            if not limit.expired():
+                raise  # the run's own
+        return not limit.expired()
+
+    async def _drain(self, take: Callable[[Any], None]) -> None:
+        tee, taken = self._tee, 0
         async for event in self._sdk_stream():
-            publish(event)
+            if tee.active:
+                tee.publish(event)
             take(event)
             taken += 1
-            if not taken % YIELD_EVERY:
+            if taken == YIELD_EVERY:
+                taken = 0
                 await asyncio.sleep(0)  # the SDK's queue never yields while it is full, and others must run
-
-    def translate(self, event: Any) -> Drafts:
-        return self._translator.translate(event)
 
     def cancel(self, mode: CancelMode) -> None:
         if mode == "immediate":
             self._tee.drop_undelivered()
+            self._stopping = True
+            if self._limit is not None and self._limit.when() is None:
+                # The SDK's iterator waits for its run task, which may swallow the cancellation: it is not waited for for ever.
+                self._limit.reschedule(asyncio.get_running_loop().time() + self._bound_s)
         self._sdk_cancel(mode=mode)
 
     async def settle(self, timeout: float) -> bool:
@@ -259,7 +276,9 @@ class StreamedSource:
         raw_id = getattr(context, "tool_call_id", None)
         if raw_id is None:
             return  # computer, shell and patch tools: their hooks do not say which call they belong to
-        yield from self._translator.calls.started(raw_id, valid(str(tool.name)), getattr(context, "tool_arguments", None))
+        yield from self._translator.calls.started(
+            raw_id, valid(str(tool.name)), getattr(context, "tool_arguments", None)
+        )
         call = self._translator.calls.by_raw_id(raw_id)
         if call is not None:
             self._tool_spans[id(compat.current_span())] = call.call_id
@@ -301,7 +320,9 @@ class StreamedSource:
     def _failure(self, error: BaseException | None, evidence: Evidence) -> Failure | None:
         response_code = self._translator.last_code if evidence.last_response_event == "failed" else None
         if error is not None:
-            raised_by_hook = self._hooks is not None and self._hooks.raised is not None and _among(self._hooks.raised, error)
+            raised_by_hook = (
+                self._hooks is not None and self._hooks.raised is not None and _among(self._hooks.raised, error)
+            )
             return failure(code_of(error, response_code, from_hook=raised_by_hook))
         if evidence.guardrail_tripped:
             return failure("input_guardrail")

@@ -25,6 +25,8 @@ class Tee:
 
     def __init__(self, retain: bool, cancel_quietly: Callable[[], None]) -> None:
         self._retain = retain
+        self.active = retain
+        """Whether anybody takes or will take events; :meth:`publish` is not worth its call otherwise."""
         self._cancel_quietly = cancel_quietly
         self._events: deque[Any] = deque()
         self._first = 0
@@ -38,11 +40,10 @@ class Tee:
     # The owner's side.
 
     def publish(self, event: Any) -> None:
-        """One more event."""
-        if self._retain or self._readers:
-            self._events.append(event)
-            if self._waiters:
-                self._wake()
+        """One more event, while :attr:`active`."""
+        self._events.append(event)
+        if self._waiters:
+            self._wake()
 
     def drop_undelivered(self) -> None:
         """Forget what no iterator has taken yet, as an immediate cancel does on the SDK alone."""
@@ -69,6 +70,7 @@ class Tee:
         self._numbers += 1
         number = self._numbers
         self._readers[number] = self._first
+        self.active = True
         try:
             while True:
                 place = self._readers[number] - self._first
@@ -87,6 +89,7 @@ class Tee:
                     await self._next()
         finally:
             del self._readers[number]
+            self.active = self._retain or bool(self._readers)
         await asyncio.shield(self._concluded)
         if self._error is not None:
             raise self._error

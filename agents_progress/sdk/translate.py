@@ -52,15 +52,19 @@ class Translator:
         self._pending_handoffs: list[tuple[str, str]] = []
         self._block_unknown = block_unknown
         self._noted: set[str] = set()
+        self._raw: dict[str, Callable[[Any], Drafts]] = {
+            type_: handler.__get__(self) for type_, handler in RAW_EVENTS.items() if callable(handler)
+        }
+        self._raw["response.output_text.delta"] = self._texts.answer_delta
 
     def translate(self, event: Any) -> Drafts:
         """The drafts of one SDK stream event, in order; often none."""
         if event.type == "raw_response_event":
             data = event.data
-            handler = RAW_EVENTS.get(data.type)
-            if handler is None:
-                return self._unknown_raw(data.type)
-            return handler(self, data) if callable(handler) else ()
+            handler = self._raw.get(data.type)
+            if handler is not None:
+                return handler(data)
+            return () if data.type in RAW_EVENTS else self._unknown_raw(data.type)
         if event.type == "run_item_stream_event":
             item_handler = RUN_ITEMS.get(event.name)
             if item_handler is None:
@@ -103,7 +107,9 @@ class Translator:
         error = getattr(response, "error", None) if response is not None else data
         self.last_code = getattr(error, "code", None)
         self.last_quality = _quality(self.last_event, response)
-        payload: dict[str, Any] = {"response_id": self._response_id or self._responses.take(getattr(response, "id", None))}
+        payload: dict[str, Any] = {
+            "response_id": self._response_id or self._responses.take(getattr(response, "id", None))
+        }
         if self.last_reason:
             payload["reason"] = valid(str(self.last_reason))[:128]
         if self.last_code:
@@ -115,7 +121,7 @@ class Translator:
         yield "usage.updated", self.usage.payload()
 
     def _text_delta(self, data: Any) -> Drafts:
-        return (self._texts.delta(data.output_index, data.item_id, data.delta, "answer"),)
+        return self._texts.answer_delta(data)
 
     def _refusal_delta(self, data: Any) -> Drafts:
         return (self._texts.delta(data.output_index, data.item_id, data.delta, "refusal"),)
@@ -130,9 +136,7 @@ class Translator:
         return self._texts.part_done(data.output_index, data.item_id, data.content_index, data.refusal, "refusal")
 
     def _reasoning_done(self, data: Any) -> Drafts:
-        part = getattr(data, "summary_index", None)
-        if part is None:
-            part = getattr(data, "content_index", 0)
+        part: int = data.summary_index if "summary" in data.type else data.content_index
         return self._texts.part_done(data.output_index, data.item_id, part, data.text, "reasoning")
 
     def _item_added(self, data: Any) -> Drafts:
@@ -210,8 +214,9 @@ def _field(raw: Any, name: str) -> Any:
 def _handoff_names(agent: Any) -> dict[str, str]:
     """Tool name to agent name of every handoff an agent may make. Source: `agents.Handoff`, `Handoff.default_tool_name`."""
     names: dict[str, str] = {}
-    for handoff in getattr(agent, "handoffs", None) or ():
-        target = getattr(handoff, "agent_name", None) or getattr(handoff, "name", "")
+    handoffs: list[Any] = getattr(agent, "handoffs", None) or []
+    for handoff in handoffs:
+        target: str = getattr(handoff, "agent_name", None) or handoff.name
         tool = getattr(handoff, "tool_name", None) or "transfer_to_" + "".join(
             letter if letter.isalnum() else "_" for letter in target
         )
@@ -222,7 +227,9 @@ def _handoff_names(agent: Any) -> dict[str, str]:
 def _quality(event: ResponseEvent, response: Any) -> ResponseQuality:
     """The worst of a response's event, its status and its messages' statuses: gateways send `completed` around a cut answer."""
     statuses = {event, getattr(response, "status", None)}
-    statuses |= {_field(item, "status") for item in getattr(response, "output", None) or () if _field(item, "type") == "message"}
+    statuses |= {
+        _field(item, "status") for item in getattr(response, "output", None) or () if _field(item, "type") == "message"
+    }
     if "failed" in statuses or "cancelled" in statuses:
         return "failed"
     return "incomplete" if "incomplete" in statuses else "ok"

@@ -1,0 +1,298 @@
+"""What owning a run costs, measured beside a bare drain of the same run, in one process: `python tests/bench.py [ROW ...]`.
+
+The model yields prebuilt events, so that everything measured is overhead. Each figure is the median of five, ours and the bare drain
+in turn. A figure over its bar is marked, and the exit code is then 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from agents import Agent, ModelResponse, Runner, function_tool, set_tracing_disabled
+from agents.models.interface import Model
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseCreatedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputItemAddedEvent,
+    ResponseOutputItemDoneEvent,
+    ResponseOutputMessage,
+    ResponseOutputText,
+    ResponseTextDeltaEvent,
+    ResponseTextDoneEvent,
+)
+
+from agents_progress import progress
+from agents_progress.journal import MemoryJournal
+from agents_progress.journal.sqlite import SQLiteJournal
+from agents_progress.view import RunView
+
+TIMES = 5
+WORD = "word "
+
+
+def response(number: int, output: list[Any], status: str = "completed") -> Response:
+    return Response(
+        id=f"resp_{number}",
+        created_at=0,
+        model="prebuilt",
+        object="response",
+        output=output,
+        parallel_tool_calls=True,
+        tool_choice="auto",
+        tools=[],
+        status=status,  # type: ignore[arg-type]
+    )
+
+
+def text_turn(number: int, deltas: int, calls: int = 0) -> list[Any]:
+    """All events of one model response: a message of so many deltas, then so many tool calls."""
+    item_id, text = f"msg_{number}", WORD * deltas
+    part = ResponseOutputText(annotations=[], text=text, type="output_text")
+    message = ResponseOutputMessage(id=item_id, content=[part], role="assistant", status="completed", type="message")
+    empty = message.model_copy(update={"content": [], "status": "in_progress"})
+    tools = [
+        ResponseFunctionToolCall(
+            arguments="{}", call_id=f"call_{number}_{place}", name="nothing", type="function_call", id=f"fc_{number}_{place}"
+        )
+        for place in range(calls)
+    ]
+    place = {"item_id": item_id, "output_index": 0, "content_index": 0}
+    events: list[Any] = [
+        ResponseCreatedEvent(response=response(number, [], "in_progress"), sequence_number=0, type="response.created"),
+        ResponseOutputItemAddedEvent(item=empty, output_index=0, sequence_number=1, type="response.output_item.added"),
+    ]
+    events += [
+        ResponseTextDeltaEvent(
+            delta=WORD, logprobs=[], sequence_number=index + 2, type="response.output_text.delta", **place
+        )
+        for index in range(deltas)
+    ]
+    events.append(
+        ResponseTextDoneEvent(text=text, logprobs=[], sequence_number=0, type="response.output_text.done", **place)
+    )
+    events += [
+        ResponseOutputItemDoneEvent(item=item, output_index=index, sequence_number=0, type="response.output_item.done")
+        for index, item in enumerate([message, *tools])
+    ]
+    done = response(number, [message, *tools])
+    return [*events, ResponseCompletedEvent(response=done, sequence_number=0, type="response.completed")]
+
+
+class Prebuilt(Model):
+    """Answers turn after turn with events that were made before the clock was started."""
+
+    def __init__(self, turns: list[list[Any]]) -> None:
+        self.turns = turns
+        self.turn = 0
+
+    async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
+        raise AssertionError("only streamed runs are measured")
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        turn, self.turn = self.turns[self.turn], self.turn + 1
+        for event in turn:
+            yield event
+
+
+class Endless(Prebuilt):
+    """One response of a great many deltas, made as they are asked for, so that they take no memory."""
+
+    def __init__(self, deltas: int) -> None:
+        super().__init__([])
+        self.deltas = deltas
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        head, tail = text_turn(0, 1)[:2], text_turn(0, 1)[4:]
+        delta = text_turn(0, 1)[2]
+        for event in head:
+            yield event
+        for index in range(self.deltas):
+            yield delta
+            if not index % 256:
+                await asyncio.sleep(0)
+        for event in tail:
+            yield event
+
+
+@function_tool
+async def nothing() -> str:
+    return "ok"
+
+
+def agent_of(turns: list[list[Any]]) -> Agent[Any]:
+    return Agent(name="Bench", model=Prebuilt(turns), tools=[nothing])
+
+
+async def bare(turns: list[list[Any]]) -> None:
+    async for _ in Runner.run_streamed(agent_of(turns), "go", max_turns=100).stream_events():
+        pass
+
+
+async def owned(turns: list[list[Any]], **options: Any) -> None:
+    """Owner, view, journal and one reader; the run must have succeeded."""
+
+    @progress(**options)
+    def body() -> Any:
+        return Runner.run_streamed(agent_of(turns), "go", max_turns=100)
+
+    run = body()
+    async for _ in run:
+        pass
+    assert (await run).kind == "succeeded", run.error
+    assert run.view.status == "checking", run.view.issues
+
+
+def timed(work: Callable[[], Awaitable[None]]) -> float:
+    gc.collect()
+    start = time.perf_counter()
+    asyncio.run(work())  # type: ignore[arg-type]
+    return time.perf_counter() - start
+
+
+def ratio(name: str, bar: float, aim: float, turns: list[list[Any]], options: Callable[[], dict[str, Any]]) -> bool:
+    bares: list[float] = []
+    ours: list[float] = []
+    timed(lambda: bare(turns))
+    for _ in range(TIMES):
+        bares.append(timed(lambda: bare(turns)))
+        ours.append(timed(lambda: owned(turns, **options())))
+    base, own = statistics.median(bares), statistics.median(ours)
+    events = sum(len(turn) for turn in turns)
+    figures = f"bare {base * 1e6 / events:6.2f} us/event, ours {own * 1e6 / events:6.2f} us/event"
+    return said(name, own / base, bar, f"{figures}, ratio {own / base:.3f} (at most {bar}, aim {aim})")
+
+
+def said(name: str, figure: float, bar: float, text: str, *, at_least: bool = False) -> bool:
+    good = figure >= bar if at_least else figure <= bar
+    print(f"{name:34} {text}{'' if good else '   <-- OVER THE BAR'}", flush=True)
+    return good
+
+
+def row_text() -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        journals = (SQLiteJournal(Path(folder, f"{number}.db")) for number in range(TIMES))
+        return ratio("text, SQLite, coalesced", 1.25, 1.15, [text_turn(0, 20_000)], lambda: {"journal": next(journals)})
+
+
+def row_single() -> bool:
+    options = {"coalesce": None}
+    return ratio(
+        "text, memory, not coalesced",
+        1.45,
+        1.3,
+        [text_turn(0, 20_000)],
+        lambda: {"journal": MemoryJournal(), **options},
+    )
+
+
+def row_mixed() -> bool:
+    turns = [*(text_turn(number, 1000, 10) for number in range(20)), text_turn(20, 10)]
+    with tempfile.TemporaryDirectory() as folder:
+        journals = (SQLiteJournal(Path(folder, f"{number}.db")) for number in range(TIMES))
+        return ratio("mixed, SQLite, coalesced", 1.2, 1.1, turns, lambda: {"journal": next(journals)})
+
+
+def row_reduce() -> bool:
+    envelopes: list[bytes] = []
+
+    async def record() -> None:
+        journal = MemoryJournal()
+        turns = [*(text_turn(number, 1000, 10) for number in range(20)), text_turn(20, 10)]
+        await owned(turns, journal=journal, coalesce=None)
+        run_id = (await journal.runs())[0].run_id
+        envelopes.extend(envelope.to_json() for envelope in await journal.read(run_id, limit=10**6))
+
+    asyncio.run(record())
+    run_id = json.loads(envelopes[0])["run_id"]
+    rates = []
+    for _ in range(TIMES):
+        view = RunView(run_id)
+        gc.collect()
+        start = time.perf_counter()
+        for envelope in envelopes:
+            view.feed(envelope)
+        rates.append(len(envelopes) / (time.perf_counter() - start))
+        assert view.status == "checking"
+    rate = statistics.median(rates)
+    return said("reduce stored JSON", rate, 150_000, f"{rate:,.0f} envelopes/s (at least 150,000)", at_least=True)
+
+
+def row_memory() -> bool:
+    peaks = {}
+    for kind in ("bare", "owned"):
+        script = [sys.executable, __file__, f"--memory-{kind}"]
+        peaks[kind] = float(subprocess.run(script, check=True, capture_output=True, text=True).stdout)
+    text_mb = MANY * len(WORD) / 2**20
+    extra = peaks["owned"] - peaks["bare"]
+    figures = f"bare {peaks['bare']:.0f} MB, ours {peaks['owned']:.0f} MB, text {text_mb:.1f} MB"
+    return said("memory, 1,000,000 events", extra, text_mb + 30, f"{figures}, extra {extra:.1f} MB (at most text + 30)")
+
+
+MANY = 1_000_000
+
+
+def memory_of(kind: str) -> None:
+    async def drain() -> None:
+        agent = Agent(name="Bench", model=Endless(MANY))
+        async for _ in Runner.run_streamed(agent, "go").stream_events():
+            pass
+
+    async def own() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+
+            @progress(journal=SQLiteJournal(Path(folder, "bench.db")))
+            def body() -> Any:
+                return Runner.run_streamed(Agent(name="Bench", model=Endless(MANY)), "go")
+
+            run = body()
+            assert (await run).kind == "succeeded", run.error
+            assert len(run.view.text) == MANY * len(WORD)
+
+    asyncio.run(drain() if kind == "bare" else own())
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def row_import() -> bool:
+    code = "import time; t = time.perf_counter(); import agents_progress; print(time.perf_counter() - t)"
+    loaded = "; import sys; assert 'agents' not in sys.modules"
+    command = [sys.executable, "-c", code + loaded]
+    took = [float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(TIMES)]
+    figure = statistics.median(took) * 1000
+    return said("import agents_progress", figure, 150, f"{figure:.1f} ms (at most 150), SDK not loaded")
+
+
+ROWS = {
+    "text": row_text,
+    "single": row_single,
+    "mixed": row_mixed,
+    "reduce": row_reduce,
+    "memory": row_memory,
+    "import": row_import,
+}
+
+
+def main(names: list[str]) -> int:
+    set_tracing_disabled(True)
+    if names and names[0].startswith("--memory-"):
+        memory_of(names[0].removeprefix("--memory-"))
+        return 0
+    results = [ROWS[name]() for name in names or ROWS]
+    print(f"{sum(results)} of {len(results)} figures within their bars")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

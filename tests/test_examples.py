@@ -1,0 +1,133 @@
+"""The examples: each runs as it stands, against a mocked API, and says what its reader is promised."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from agents_progress.testing import no_network
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SAYS = {
+    "approval": """\
+paused: Waiting for approval; not finished yet
+  ask-1: Refund {"order": 4711, "eur": 12}
+succeeded: Done: the run ended and the check passed
+  same task: True, id of the new run: the first one's with .2
+a second answer is refused
+""",
+    "cancel": """\
+asked: accepted
+asked again: already_cancelling
+ended: cancelled, requested by ada
+shown: Cancelled; check what tools already did
+tools: [('Send parcel', 'running')]
+asked after the end: already_ended
+""",
+    "chat_completions": """\
+'The parcel arrives on Friday.': succeeded; Done: the run ended and the check passed
+'The parcel arrives ': succeeded; Run ended; the application's check did not pass
+""",
+    "failure_limit_pause": """\
+failure  is_complete=True  failed      server_error   Failed; the task is not finished
+         public: The model service had an internal error  In this process only: InternalServerError
+limit    is_complete=True  incomplete  max_turns      Stopped at a limit; the task is not finished
+pause    is_complete=True  paused      asks ask-1     Waiting for approval; not finished yet
+""",
+    "first_run": """\
+Total · Clerk
+running     Working; not finished yet
+checking    Run ended; waiting for the application's check
+done        Done: the run ended and the check passed
+Check: matches
+Answer:
+  5 EUR
+kind: succeeded, accepted: True, output: 5 EUR
+""",
+    "follow_a_result": """\
+run.started
+note.unhooked
+tool.requested
+tool.finished
+run.ended
+app.checked
+done: 12 kg
+""",
+    "handler_inside": """\
+data: Your
+data: parcel
+data: arrives
+data: on
+data: Friday.
+data: [DONE]
+Chat: Done: the run ended and the check passed
+""",
+    "handoff": """\
+run.started: Front desk
+handoff.requested: Front desk -> Billing
+handoff.completed: Front desk -> Billing
+agent.changed: Billing
+done: Billing said: Your invoice was sent again.
+tool rows: {}
+""",
+    "script_run_sync": """\
+without a check: succeeded, accepted: False
+with a check:    succeeded, accepted: True
+""",
+    "start_and_return_id": """\
+started; the id has 32 characters
+done: Shipped on Friday.
+""",
+    "structured_output": """\
+order 4711: succeeded, lines [2, 3], total 5 -> Done: the run ended and the check passed
+order 4712: succeeded, lines [2, 3], total 6 -> Run ended; the application's check did not pass
+""",
+    "tools": "done {'call_1_1': 'returned', 'call_1_2': 'returned', 'call_1_3': 'returned'}\n",
+}
+"""The whole of what each prints; of `tools` the last line, for the order of its parallel calls is not fixed."""
+
+
+@pytest.fixture(autouse=True)
+def as_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Python does for `python examples/NAME.py`; and a screen of 80 columns."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def played(name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    with no_network():
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    sys.modules.pop("_responses", None)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", sorted(SAYS))
+def test_an_example_runs_alone_and_says_what_it_should(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = played(name, capsys)
+    assert said.endswith(SAYS[name]) if name == "tools" else said == SAYS[name]
+
+
+def test_the_tools_example_shows_counts_and_the_one_output_it_opens(capsys: pytest.CaptureFixture[str]) -> None:
+    said = played("tools", capsys)
+    for step in (1, 2, 3):
+        assert f"'message': 'counting', 'current': {step}, 'total': 3" in said
+    assert "'output': '12 kg'" in said
+    assert said.count("'output'") == 1
+    assert "depot-7" not in said
+
+
+def test_every_example_is_tested_and_short() -> None:
+    files = sorted(EXAMPLES.glob("*.py"))
+    assert [file.stem for file in files if not file.stem.startswith("_")] == sorted(SAYS)
+    assert {file.name: lines for file in files if (lines := len(file.read_text().splitlines())) >= 60} == {}
+
+
+def test_at_least_four_examples_mock_with_respx() -> None:
+    sources = [file.read_text() for file in EXAMPLES.glob("*.py")]
+    with_respx = [source for source in sources if re.search(r"^import\s+respx$", source, re.MULTILINE)]
+    assert len(with_respx) >= 4
+    assert all("client(httpx.AsyncClient())" in source for source in with_respx)
