@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 
 from agents_progress.errors import ProgressError, RunNotFound, UsageError
 from agents_progress.events import PROTOCOL, is_run_id, json_schema
-from agents_progress.journal import Journal, RunRow, open_journal
+from agents_progress.journal import DEFAULT_URL, Journal, RunRow, open_journal
 from agents_progress.labels import label
 from agents_progress.messages import LANGUAGES, Language, sentence
 from agents_progress.plaintext import clean, cut, printable
@@ -42,7 +42,6 @@ EXIT_CODES: Final = """exit codes:
   2    it could not be done: a wrong option, a bad or unknown file, run or journal, or the output was closed
   130  interrupted
 """
-DEFAULT_JOURNAL: Final = "sqlite:///agents-progress.db"
 _PAGE: Final = 1000
 _PACKAGES: Final = ("agents-progress", "openai-agents", "openai", "pydantic", "rich")
 
@@ -282,7 +281,7 @@ _at_least_one.__name__ = "count"  # argparse says "invalid count value"
 
 _LANGUAGE: Final = _option("--language", choices=LANGUAGES, default="en", help="of the sentences (default: en)")
 _JOURNAL: Final = _option(
-    "--journal", metavar="URL", default=DEFAULT_JOURNAL, help=f"where the runs are (default: {DEFAULT_JOURNAL})"
+    "--journal", metavar="URL", default=DEFAULT_URL, help=f"where the runs are (default: {DEFAULT_URL})"
 )
 _JSON: Final = _option("--json", action="store_true", help="print JSON")
 

@@ -54,7 +54,9 @@ class Decorated(Generic[P]):
 
             async def start() -> Source:
                 with entered(scope):
-                    return self._source(scope, await returned)
+                    source = self._source(scope, await returned)
+                source.belongs_to(run)
+                return source
         else:
             source = self._source(scope, returned)
 
@@ -62,8 +64,7 @@ class Decorated(Generic[P]):
                 return source
 
         scope.run = run = Run(self._options.plan(self._function, parent=parent), start, outside())
-        scope.started = lambda source, resumed: source.belongs_to(run)
-        for source in scope.sources:
+        if not inspect.isawaitable(returned):
             source.belongs_to(run)
         return run
 
@@ -124,7 +125,11 @@ class Decorated(Generic[P]):
 
     def _source(self, scope: Scope, returned: Any) -> StreamedSource:
         _refuse_other_results(returned, self._function)
-        return scope.source_of(returned) or StreamedSource(returned, self._options.reading)
+        owned = scope.source_of(returned) or StreamedSource(returned, self._options.reading)
+        for source in scope.sources:
+            if source is not owned:
+                source.release()  # a run the body made for itself stays the body's
+        return owned
 
 
 class Progress:

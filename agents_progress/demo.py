@@ -18,14 +18,13 @@ from agents import Agent, RunConfig, Runner, RunResultStreaming, function_tool
 from agents_progress.current import current_run
 from agents_progress.decorate import progress
 from agents_progress.disclosure import Disclosure
-from agents_progress.journal import open_journal
+from agents_progress.journal import DEFAULT_URL, open_journal
 from agents_progress.messages import Language
 from agents_progress.plaintext import clean, printable
 from agents_progress.terminal import show
 from agents_progress.testing import ScriptedAPI, Turn, call, pause, text, turn
 from agents_progress.verify import matches
 
-USUAL_JOURNAL: Final = "sqlite:///agents-progress.db"  # where the commands look when none is named
 RECEIPT: Final = "R-0815"
 WORDS: Final[dict[Language, dict[str, str]]] = {
     "en": {
@@ -137,7 +136,7 @@ def _farewell(words: dict[str, str], journal_url: str, run_id: str) -> str:
         name = called  # as in .venv/bin/agents-progress, so that the line can be copied
     if journal_url.startswith("memory:"):
         return f"{words['forgets']}\n  {name} runs\n  {name} show RUN_ID"
-    option = "" if journal_url == USUAL_JOURNAL else f" --journal {quote(journal_url)}"
+    option = "" if journal_url == DEFAULT_URL else f" --journal {quote(journal_url)}"
     return f"{words['keeps'].format(journal=journal_url)}\n  {name} runs{option}\n  {name} show {run_id}{option}"
 
 

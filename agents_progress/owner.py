@@ -59,6 +59,19 @@ class Plan:
     parent: Parent | None = None
 
 
+async def settled(timeout: float | None = None) -> bool:
+    """Wait for every run of the running loop to be over, verdicts and sinks included; whether all are.
+
+    For shutdown hooks and scripts: the user's own loop ends before the application's check has answered. ``timeout`` is in seconds.
+    """
+    loop = asyncio.get_running_loop()
+    here = {task for task in _held if task.get_loop() is loop}
+    if not here:
+        return True
+    _, pending = await asyncio.wait(here, timeout=timeout)
+    return not pending
+
+
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """What a continuing run says first: whom it continues, what was pending there, and what was decided.

@@ -48,7 +48,7 @@ class Source(Protocol):
         """Whether the call that started it was seen, so that a pause can be continued."""
 
     def belongs_to(self, run: object) -> None:
-        """Tell the code inside, tools and their threads, which handle reports for it."""
+        """It is owned now: its events go to the owner, and the code inside, tools and their threads, reports to this handle."""
 
     def attach(self, emit: Callable[[Drafts], None], cancel_seen: Callable[[CancelMode], None]) -> None:
         """Start reporting what does not come through :meth:`drain`: hooks, and cancels on the SDK's own result."""

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import SchemaValidator
+from pydantic import TypeAdapter
+from pydantic_core import SchemaValidator, to_json
 from typing_extensions import TypedDict
 
 from agents_progress.errors import BadEnvelope, BadPayload, BadSnapshot, UnknownEventType
@@ -234,8 +234,9 @@ class RunView:
         if not isinstance(snapshot, Mapping) or snapshot.get("version") != _SNAPSHOT_VERSION:
             raise BadSnapshot("not a snapshot of this version; read the run from its first envelope instead")
         try:
-            stored = _snapshot_validator().validate_python(snapshot)
-        except ValidationError as error:
+            # As JSON, because only there rows may be objects and everything else be held to its exact type.
+            stored = _snapshot_validator().validate_json(to_json(snapshot), strict=True)
+        except ValueError as error:
             raise BadSnapshot("the snapshot is damaged; read the run from its first envelope instead") from error
         view = cls(stored["run_id"], language)
         view.seq = stored["seq"]

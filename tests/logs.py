@@ -101,7 +101,14 @@ class _Author:
 
     def step(self) -> None:
         steps: list[Callable[[], None]] = [
-            self.model, self.delta, self.text_done, self.request, self.plain, self.handoff, self.stage, self.wait,
+            self.model,
+            self.delta,
+            self.text_done,
+            self.request,
+            self.plain,
+            self.handoff,
+            self.stage,
+            self.wait,
         ]
         if any(state != "closed" for state in self.tools.values()):
             steps += [self.tool_start, self.tool_report, self.tool_settle]
@@ -122,7 +129,9 @@ class _Author:
 
     def text_done(self) -> None:
         self.say(
-            "text.completed", item_id=self.draw(st.sampled_from(["m1", "m2"])), **self.some(text=texts, channel=channels)
+            "text.completed",
+            item_id=self.draw(st.sampled_from(["m1", "m2"])),
+            **self.some(text=texts, channel=channels),
         )
 
     def request(self) -> None:
@@ -219,7 +228,12 @@ class _Author:
         elif choice == 3:
             more = self.some(call_id=ids, sha256=digests, ref=texts)
             self.say(
-                "artifact.created", artifact_id=draw(ids), name=draw(names), media_type=draw(names), bytes=draw(counts), **more
+                "artifact.created",
+                artifact_id=draw(ids),
+                name=draw(names),
+                media_type=draw(names),
+                bytes=draw(counts),
+                **more,
             )
         elif choice == 4:
             tokens = {name: draw(maybe_count) for name in USAGE if name != "status"}
@@ -262,7 +276,12 @@ class _Author:
                 more = self.some(check=names, reason=texts)
                 self.say("app.checked", digest=digest(output), ok=draw(st.booleans()), **more)
         else:
-            error = {"code": draw(names), "message": draw(names), "retryable": draw(st.booleans()), "phase": draw(names)}
+            error = {
+                "code": draw(names),
+                "message": draw(names),
+                "retryable": draw(st.booleans()),
+                "phase": draw(names),
+            }
             more = self.some(
                 reason=names,
                 error=st.just(error),

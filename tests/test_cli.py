@@ -19,7 +19,7 @@ import pytest
 
 from agents_progress import cli
 from agents_progress.events import Envelope, json_schema
-from agents_progress.journal import open_journal
+from agents_progress.journal import DEFAULT_URL, open_journal
 from agents_progress.messages import LANGUAGES, MESSAGES, Language
 from agents_progress.recordings import BadRecording, built_in, load
 from agents_progress.view import RunView
@@ -410,7 +410,7 @@ def test_demo_gets_its_options_and_gives_its_code(command: Command, monkeypatch:
     monkeypatch.setitem(sys.modules, "agents_progress.demo", demo)
     assert command("demo", "--fast", "--language", "zh", "--journal", "memory://").code == 1
     assert command("demo").code == 1
-    assert asked == [("memory://", True, "zh"), (cli.DEFAULT_JOURNAL, False, "en")]
+    assert asked == [("memory://", True, "zh"), (DEFAULT_URL, False, "en")]
 
 
 def test_an_interrupted_command_leaves_with_130(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,9 +71,5 @@ def test_a_journal_that_cannot_be_used_is_refused_before_anything_is_shown(
     assert "cannot be opened" in said.err
 
 
-def test_the_commands_look_where_the_demo_writes() -> None:
-    assert demo.USUAL_JOURNAL == cli.DEFAULT_JOURNAL
-
-
 def test_the_demo_is_short() -> None:
     assert len(Path(demo.__file__).read_text().splitlines()) < 150

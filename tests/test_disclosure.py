@@ -92,7 +92,10 @@ def test_no_private_field_of_any_log_leaves_by_default_and_the_rest_stays_whole(
 
 
 def test_reasoning_leaves_only_when_it_was_opened() -> None:
-    drafts = (delta("hm", channel="reasoning"), ("text.completed", {"item_id": "m1", "channel": "reasoning", "text": "hm."}))
+    drafts = (
+        delta("hm", channel="reasoning"),
+        ("text.completed", {"item_id": "m1", "channel": "reasoning", "text": "hm."}),
+    )
     assert passed(Disclosure(), *drafts) == []
     assert passed(Disclosure(mask=["x"]), *drafts) == []
     assert passed(Disclosure(reasoning=True), *drafts) == list(drafts)
@@ -179,8 +182,14 @@ def test_a_secret_across_the_cap_is_masked_before_it_is_cut() -> None:
         ("artifact.created", {"artifact_id": "a", "name": SECRET, "media_type": "text/plain", "bytes": 1}),
         ("handoff.requested", {"from_agent": SECRET, "to_agent": SECRET}),
         ("text.completed", {"item_id": "m", "text": f"a {SECRET} b"}),
-        ("run.ended", {"outcome": "succeeded", "final_output": f"a {SECRET} b", "reason": SECRET, "requested_by": SECRET}),
-        ("run.ended", {"outcome": "failed", "final_output": None, "evidence": {"a": [{"b": SECRET}], "status": SECRET}}),
+        (
+            "run.ended",
+            {"outcome": "succeeded", "final_output": f"a {SECRET} b", "reason": SECRET, "requested_by": SECRET},
+        ),
+        (
+            "run.ended",
+            {"outcome": "failed", "final_output": None, "evidence": {"a": [{"b": SECRET}], "status": SECRET}},
+        ),
         ("agent.changed", {"agent": "A", "x": {"deep": [[{"er": f"{SECRET}{SECRET}"}]], "kind": SECRET}}),
         ("note.mine", {"free": SECRET, "channel": SECRET, "more": {"status": SECRET, "call_id": SECRET}}),
         ("note.mine", {SECRET: 1}),
@@ -205,7 +214,12 @@ def test_identities_and_closed_lists_are_not_masked() -> None:
 
 
 def test_a_compiled_mask_keeps_its_flags_and_groups() -> None:
-    masks = [re.compile(r"(x)y"), re.compile("geheim", re.IGNORECASE), re.compile(r"(\d)\1\1"), re.compile("a.b", re.DOTALL)]
+    masks = [
+        re.compile(r"(x)y"),
+        re.compile("geheim", re.IGNORECASE),
+        re.compile(r"(\d)\1\1"),
+        re.compile("a.b", re.DOTALL),
+    ]
     text = "xy GEHEIM 777 a\nb rest"
     assert told(passed(Disclosure(mask=masks), delta(text))) == " ".join([MASKED] * 4 + ["rest"])
 
@@ -303,6 +317,8 @@ def test_a_secret_split_over_argument_deltas_never_leaves() -> None:
 @settings(max_examples=60, deadline=None)
 @given(logs())
 def test_what_leaves_under_masks_still_fits_the_protocol(log: list[Any]) -> None:
-    disclosure = Disclosure(arguments="all", outputs="all", approval_details="all", verdict_reasons=True, mask=["a", "0"])
+    disclosure = Disclosure(
+        arguments="all", outputs="all", approval_details="all", verdict_reasons=True, mask=["a", "0"]
+    )
     for type_, payload in passed(disclosure, *((step.type, step.payload) for step in log)):
         parse(envelope(1, type_, payload).to_json())

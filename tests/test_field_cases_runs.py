@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import asyncio
 import dataclasses
 import datetime
@@ -217,7 +218,8 @@ async def test_txt_2_any_tool_output_gives_strict_json_live_and_replayed(tmp_pat
     bodies = [envelope.to_json() for envelope in log.envelopes]
     assert all(strict(body) for body in bodies)
     assert log.ending["outcome"] == "succeeded" and log.view.issues == []
-    assert [envelope.to_json() for envelope in await journal.read(run.id)] == bodies
+    replayed = [envelope.to_json() for envelope in await journal.read(run.id)]
+    assert [json.loads(body) for body in replayed] == [json.loads(body) for body in bodies]
     await journal.close()
     outputs = {payload["call_id"]: payload["output"] for payload in log.of("tool.finished")}
     assert outputs["nul"] == "a\x00b"

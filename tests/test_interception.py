@@ -103,8 +103,16 @@ async def test_runner_run_and_run_sync_go_through_unchanged() -> None:
     await watched()
     result = await Runner.run(scripted(turn(text("plain"))), "hi")
     assert result.final_output == "plain"
-    result = await asyncio.to_thread(lambda: Runner.run_sync(scripted(turn(text("sync"))), "hi"))
-    assert result.final_output == "sync"
+
+    def script() -> str:
+        loop = asyncio.new_event_loop()  # the SDK makes one itself, but leaves it open
+        asyncio.set_event_loop(loop)
+        try:
+            return str(Runner.run_sync(scripted(turn(text("sync"))), "hi").final_output)
+        finally:
+            loop.close()
+
+    assert await asyncio.to_thread(script) == "sync"
 
 
 async def test_what_a_tool_starts_is_its_own_and_not_the_bodys(journal: MemoryJournal) -> None:

@@ -79,8 +79,12 @@ class JournalContract:
         await journal.append(log[2:8])
         assert await whole(journal, "r") == log
 
-    @pytest.mark.parametrize("change", [{"payload": {"n": 99}}, {"type": "note.tock"}, {"occurred_at": "2026-01-01T00:00:00Z"}])
-    async def test_other_content_under_a_stored_number_is_a_conflict(self, journal: Journal, change: dict[str, Any]) -> None:
+    @pytest.mark.parametrize(
+        "change", [{"payload": {"n": 99}}, {"type": "note.tock"}, {"occurred_at": "2026-01-01T00:00:00Z"}]
+    )
+    async def test_other_content_under_a_stored_number_is_a_conflict(
+        self, journal: Journal, change: dict[str, Any]
+    ) -> None:
         log = ticks("r", 1, 3)
         await journal.append(log)
         with pytest.raises(AppendConflict):
@@ -138,6 +142,17 @@ class JournalContract:
         await asyncio.gather(*(journal.append(batch) for batch in batches), return_exceptions=True)
         for n in range(4):
             assert await whole(journal, f"good-{n}") == good[n]
+
+    async def test_a_batch_that_cannot_be_understood_leaves_nothing_behind(self, journal: Journal) -> None:
+        shapeless = [*ticks("r", 2, 3), envelope(4, "run.ended", {}, "r")]  # made by a faulty producer
+        await journal.append(ticks("r", 1, 1))
+        for batch in (shapeless, [envelope(1, "run.ended", {}, "new")]):
+            with pytest.raises(Exception, match="outcome"):
+                await journal.append(batch)
+        assert await whole(journal, "r") == ticks("r", 1, 1)
+        assert [(row.run_id, row.seq, row.status) for row in await journal.runs()] == [("r", 1, "running")]
+        await journal.append(ticks("new", 1, 1), claim=True)
+        await journal.append(ticks("r", 2, 2))
 
     # Claiming.
 
@@ -323,7 +338,9 @@ def test_every_backend_runs_the_whole_contract() -> None:
         assert issubclass(backend, JournalContract)
 
 
-@pytest.mark.parametrize("url", ["", "runs.db", "mysql://x/y", "sqlite://", "sqlite:///", "sqlite://host/x.db", "memory://x/y"])
+@pytest.mark.parametrize(
+    "url", ["", "runs.db", "mysql://x/y", "sqlite://", "sqlite:///", "sqlite://host/x.db", "memory://x/y"]
+)
 def test_an_unknown_url_is_refused_and_says_which_are_known(url: str) -> None:
     with pytest.raises(UnknownJournalURL, match="sqlite:///FILE"):
         open_journal(url)

@@ -13,6 +13,7 @@ from agents import Agent, Runner, RunResultStreaming, function_tool, set_default
 from agents.models import _openai_shared
 
 from agents_progress import cli, demo, options, progress
+from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import MESSAGES
 from agents_progress.sdk import compat
 from agents_progress.testing import ScriptedAPI, Turn, call, no_network, text, turn
@@ -135,7 +136,7 @@ def test_the_two_commands_are_there_and_are_the_only_ones() -> None:
 def test_every_command_is_named() -> None:
     named = re.findall(r"^\| `agents-progress (\w+)", section("Commands"), re.MULTILINE)
     assert sorted(named) == sorted(command.name for command in cli.COMMANDS)
-    assert f"`{cli.DEFAULT_JOURNAL}`" in README
+    assert f"`{DEFAULT_URL}`" in README
 
 
 def test_the_versions_are_those_of_the_code() -> None:

@@ -336,6 +336,7 @@ PLANTED: Final = "A\x1b[31m\x1b]0;owned\x07\u202e\u2066\x9b2J\r\n\t\x00\u2028[/r
 HARMLESS: Final = r"A\x1b[31m\x1b]0;owned\x07\u202e\u2066\x9b2J\r\n\t\x00\u2028[/red][bold]B"
 BANNED: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u2028\u2029]")
 FIXED: Final[dict[str, Any]] = {
+    "call_id": "call-1",  # the one text whose letters the protocol restricts
     "parent": None,
     "resumed_from": None,
     "kind": "function",
@@ -384,7 +385,7 @@ def attacks() -> list[list[Event]]:
     """Runs that together hold every type, each field planted; a run has one ending and a call one end."""
     middle = [type_ for type_ in PAYLOADS if not type_.startswith(("run.", "app.", "tool.", "cancel"))]
     tools = [
-        *calls(tool_requested=PLANTED, tool_started=PLANTED, tool_progress=PLANTED),
+        *(planted(f"tool.{step}") for step in ("requested", "started", "progress")),
         *(planted(f"tool.arguments.{step}") for step in ("delta", "completed")),
         *(
             event

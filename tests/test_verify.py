@@ -98,7 +98,9 @@ def nested(depth: int) -> Any:
     return inner
 
 
-@pytest.mark.parametrize("output", [Opaque(), b"\xff\x00", {"a": Opaque()}, nested(100_000)], ids=["object", "bytes", "in a dict", "deep"])
+@pytest.mark.parametrize(
+    "output", [Opaque(), b"\xff\x00", {"a": Opaque()}, nested(100_000)], ids=["object", "bytes", "in a dict", "deep"]
+)
 def test_what_has_no_json_form_is_not_publishable(output: object) -> None:
     with pytest.raises(NotPublishable, match=type(output).__name__) as refused:
         publish(output)
@@ -112,7 +114,12 @@ def test_something_that_contains_itself_is_not_publishable() -> None:
         publish(loop)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(), lambda i: st.lists(i) | st.dictionaries(st.text(), i)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(),
+        lambda i: st.lists(i) | st.dictionaries(st.text(), i),
+    )
+)
 def test_every_json_value_is_published_and_read_back(value: Any) -> None:
     if not isinstance(value, str):
         assert json.loads(publish(value)) == value
@@ -129,13 +136,28 @@ def test_every_json_value_is_published_and_read_back(value: Any) -> None:
         (equals(1), [1], [True, 1.0, "1", 2]),
         (equals(Total(amount=1)), [Total(amount=1)], [Total(amount=2), {"amount": 1.0, "currency": "EUR"}]),
         (matches(r"\d+ EUR"), ["5 EUR"], ["about 5 EUR", "5 EUR.", "5 EUR\n", "", None, 5, b"5 EUR"]),
-        (schema(Total), ['{"amount": 1}', Total(amount=1)], ['{"amount": "1"}', "{}", "no json", None, 3, {"amount": "1"}]),
+        (
+            schema(Total),
+            ['{"amount": 1}', Total(amount=1)],
+            ['{"amount": "1"}', "{}", "no json", None, 3, {"amount": "1"}],
+        ),
         (schema(list[int]), ["[1, 2]", [1, 2]], ['["1"]', [1.5], "1", None]),
         (schema(str), ["anything"], [1, None]),
     ],
-    ids=["has_output", "equals text", "equals number", "equals model", "matches", "schema model", "schema list", "schema text"],
+    ids=[
+        "has_output",
+        "equals text",
+        "equals number",
+        "equals model",
+        "matches",
+        "schema model",
+        "schema list",
+        "schema text",
+    ],
 )
-async def test_a_ready_made_verifier_accepts_and_refuses(verifier: Any, accepted: list[Any], refused: list[Any]) -> None:
+async def test_a_ready_made_verifier_accepts_and_refuses(
+    verifier: Any, accepted: list[Any], refused: list[Any]
+) -> None:
     for output in accepted:
         assert (await judge(verifier, output)).ok is True, output
     for output in refused:

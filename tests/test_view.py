@@ -220,7 +220,9 @@ def test_success_with_settled_tools_is_clean(settled: str) -> None:
 # After the ending.
 
 
-@pytest.mark.parametrize("late", ["model.started", "text.delta", "tool.finished", "run.ended", "run.lost", "usage.updated"])
+@pytest.mark.parametrize(
+    "late", ["model.started", "text.delta", "tool.finished", "run.ended", "run.lost", "usage.updated"]
+)
 def test_anything_but_a_note_after_the_end_is_an_issue(late: str) -> None:
     payloads: dict[str, dict[str, Any]] = {
         "model.started": {"response_id": "r"},
@@ -256,7 +258,11 @@ def test_a_run_that_fails_twice_is_an_issue() -> None:  # END-9
 
 def test_nothing_follows_a_lost_run() -> None:
     view = shown(Log().start().say("run.lost", reason="lease_expired").end("cancelled"))
-    assert (view.status, view.issues, view.terminal) == ("unknown", ["event_after_terminal"], {"reason": "lease_expired"})
+    assert (view.status, view.issues, view.terminal) == (
+        "unknown",
+        ["event_after_terminal"],
+        {"reason": "lease_expired"},
+    )
 
 
 # Tools.
@@ -306,7 +312,9 @@ def test_a_tool_row_says_what_the_tool_said_of_itself() -> None:
 
 def test_argument_deltas_are_counted() -> None:
     log = Log().start().request()
-    log.say("tool.arguments.delta", call_id="c1", index=0, text="{").say("tool.arguments.delta", call_id="c1", index=2, text="}")
+    log.say("tool.arguments.delta", call_id="c1", index=0, text="{").say(
+        "tool.arguments.delta", call_id="c1", index=2, text="}"
+    )
     assert shown(log).issues == ["bad_payload_or_transition"]
 
 
@@ -389,10 +397,19 @@ def test_usage_artifacts_sources_and_guardrails_are_shown_as_they_came() -> None
 
 
 def test_a_damaged_snapshot_is_refused_by_name() -> None:
-    good = shown(Log().start().request().ask().say("text.delta", item_id="m", index=0, text="a").end("paused")).snapshot()
+    good = shown(
+        Log().start().request().ask().say("text.delta", item_id="m", index=0, text="a").end("paused")
+    ).snapshot()
     for name in good:
         with pytest.raises(BadSnapshot):
             RunView.from_snapshot({key: value for key, value in good.items() if key != name})
-    for wrong in ({**good, "version": 99}, {**good, "rows": 3}, {**good, "rows": ["x"]}, {**good, "seq": "1"}, [], None):
+    for wrong in (
+        {**good, "version": 99},
+        {**good, "rows": 3},
+        {**good, "rows": ["x"]},
+        {**good, "seq": "1"},
+        [],
+        None,
+    ):
         with pytest.raises(BadSnapshot):
             RunView.from_snapshot(wrong)  # type: ignore[arg-type]

@@ -307,7 +307,9 @@ def test_a_resumed_run_folds_alone() -> None:
 def test_a_cancelled_pause_is_a_run_that_ends_at_once() -> None:
     log = Log("run-A.2").start(resumed_from=RUN).request().ask()
     log.say("approval.resolved", interaction_id="ask-1", decision="cancelled").say("cancel.requested", actor="mei")
-    view = shown(log.say("tool.skipped", call_id="c1", reason="not_run").end("cancelled", requested_by="mei"), "run-A.2")
+    view = shown(
+        log.say("tool.skipped", call_id="c1", reason="not_run").end("cancelled", requested_by="mei"), "run-A.2"
+    )
     assert (view.status, view.tools, view.issues) == ("cancelled", {"c1": "skipped"}, [])
 
 

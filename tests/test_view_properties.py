@@ -16,7 +16,9 @@ from agents_progress.messages import MESSAGES
 from agents_progress.view import REMEMBERED, RunView
 from tests.logs import RUN, envelope, json_values, logs
 
-steady = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+steady = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
 def shown(log: list[Envelope]) -> RunView:
@@ -110,7 +112,9 @@ def test_repeats_from_beyond_memory_change_nothing_but_their_counter(log: list[E
 # Input of any kind.
 
 odd_text = st.text(alphabet=st.characters(), max_size=20) | st.sampled_from(["\ud800", "a\udfff", "\x00", "\u2028"])
-odd_number = st.floats() | st.integers() | st.sampled_from([10**400, -(10**4000), float("nan"), float("inf"), 2**64, True])
+odd_number = (
+    st.floats() | st.integers() | st.sampled_from([10**400, -(10**4000), float("nan"), float("inf"), 2**64, True])
+)
 odd_values = st.recursive(
     st.none() | st.booleans() | odd_number | odd_text,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(odd_text, inner, max_size=4),

@@ -8,7 +8,10 @@ from agents_progress.errors import UnknownJournalURL
 from agents_progress.journal.base import Journal, Origin, RunRow
 from agents_progress.journal.memory import MemoryJournal
 
-__all__ = ["Journal", "MemoryJournal", "Origin", "RunRow", "open_journal"]
+__all__ = ["DEFAULT_URL", "Journal", "MemoryJournal", "Origin", "RunRow", "open_journal"]
+
+DEFAULT_URL = "sqlite:///agents-progress.db"
+"""Where the command line looks when it is told nothing: a file in the working directory."""
 
 KNOWN_URLS = ("memory://", "sqlite:///FILE (relative)", "sqlite:////FILE (absolute)")
 

@@ -97,14 +97,15 @@ class StreamedSource:
         self._sdk_stream: Callable[[], AsyncIterator[Any]] = result.stream_events
         self._sdk_cancel: Callable[..., None] = result.cancel
         self._pump: asyncio.Task[Any] | None = None
-        self._limit: asyncio.Timeout | None = None
-        self._bound_s = 0.0
+        self._given_up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._timer: asyncio.TimerHandle | None = None
+        self._bound = 0.0
         self._stopping = False
         self._agent_ended = False
         self._tool_spans: dict[int, str] = {}
         self._early_cancels: list[CancelMode] = []
         self._cancel_seen: Callable[[CancelMode], None] = self._early_cancels.append
-        result.stream_events, result.cancel = self._tee.stream_events, self._cancelled_by_user
+        result.cancel = self._cancelled_by_user
 
     # What the owner asks.
 
@@ -123,6 +124,7 @@ class StreamedSource:
 
     def belongs_to(self, run: object) -> None:
         self._slot.run = run
+        self.result.stream_events = self._tee.stream_events
 
     def attach(self, emit: Callable[[Drafts], None], cancel_seen: Callable[[CancelMode], None]) -> None:
         self._cancel_seen = cancel_seen
@@ -137,15 +139,29 @@ class StreamedSource:
             self._hooks.attach(lambda name, args, kwargs: emit(self._observe(name, args)))
 
     async def drain(self, take: Callable[[Any], None], bound: float) -> bool:
-        self._pump, self._bound_s = asyncio.current_task(), bound
-        self._limit = limit = asyncio.timeout(bound if self._stopping else None)
-        try:
-            async with limit:
-                await self._drain(take)
-        except TimeoutError:
-            if not limit.expired():
-                raise  # the run's own
-        return not limit.expired()
+        self._bound = bound
+        if self._stopping:
+            self._give_up_later()
+        loop = asyncio.get_running_loop()
+        while True:
+            if self._pump is None or self._pump.cancelled():
+                # A task of its own: the SDK's iterator may wait for a run task that swallows its cancellation, and then so would we.
+                self._pump = loop.create_task(self._drain(take))
+            await asyncio.wait({self._pump, self._given_up}, return_when=asyncio.FIRST_COMPLETED)
+            if not self._pump.done():
+                self._pump.add_done_callback(lambda pump: pump.cancelled() or pump.exception())
+                return False
+            if not self._pump.cancelled():  # a loop that shuts down cancels every task; what is left is read by another one
+                await self._pump
+                return True
+
+    def _give_up_later(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._bound, self._give_up)
+
+    def _give_up(self) -> None:
+        if not self._given_up.done():
+            self._given_up.set_result(None)
 
     async def _drain(self, take: Callable[[Any], None]) -> None:
         tee, taken = self._tee, 0
@@ -162,9 +178,8 @@ class StreamedSource:
         if mode == "immediate":
             self._tee.drop_undelivered()
             self._stopping = True
-            if self._limit is not None and self._limit.when() is None:
-                # The SDK's iterator waits for its run task, which may swallow the cancellation: it is not waited for for ever.
-                self._limit.reschedule(asyncio.get_running_loop().time() + self._bound_s)
+            if self._pump is not None:
+                self._give_up_later()
         self._sdk_cancel(mode=mode)
 
     async def settle(self, timeout: float) -> bool:
@@ -212,6 +227,8 @@ class StreamedSource:
             self.result.__dict__.pop(name, None)
         if self._hooks is not None:
             self._hooks.detach()
+        if self._timer is not None:
+            self._timer.cancel()
         self._tee.drained(None)
         self._tee.concluded()
 

@@ -1,0 +1,169 @@
+"""User code over the public surface. Never executed: the type checkers read it, and must find nothing to say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from agents import Agent, Runner, function_tool
+from agents.result import RunResultStreaming
+from agents.stream_events import StreamEvent
+from pydantic import BaseModel
+from typing_extensions import assert_type
+
+from agents_progress import (
+    Disclosure,
+    Envelope,
+    Evidence,
+    Outcome,
+    ProgressError,
+    Run,
+    RunView,
+    Verdict,
+    current_run,
+    follow,
+    open_journal,
+    progress,
+)
+from agents_progress.disclosure import Screen
+from agents_progress.errors import AlreadyResumed, OutputTypeDiffers
+from agents_progress.events import json_schema, parse
+from agents_progress.journal import Journal, MemoryJournal, RunRow
+from agents_progress.messages import Status
+from agents_progress.outcome import owner_finished
+from agents_progress.sse import Decoder
+from agents_progress.terminal import show
+from agents_progress.verify import all_of, digest, equals, has_output, matches, publish, schema
+
+
+class Total(BaseModel):
+    amount: float
+
+
+agent = Agent(name="Clerk", output_type=Total)
+
+
+@progress
+def bare(question: str, *, turns: int = 3) -> RunResultStreaming:
+    return Runner.run_streamed(agent, question, max_turns=turns)
+
+
+@progress(verify=matches(r"\d+ EUR"), journal="sqlite:///runs.db", titles={"look_up": "Look it up"})
+def total(question: str, *, turns: int = 3) -> RunResultStreaming:
+    return Runner.run_streamed(agent, question, max_turns=turns)
+
+
+@progress(verify=all_of(has_output(), schema(Total)), disclosure=Disclosure(outputs={"look_up"}, mask=["secret"]))
+async def later(question: str) -> RunResultStreaming:
+    await asyncio.sleep(0)
+    return Runner.run_streamed(agent, question)
+
+
+@progress.inside
+async def body(question: str, count: int) -> int:
+    result = Runner.run_streamed(agent, question)
+    async for event in result.stream_events():
+        count += event.type == "run_item_stream_event"
+    with current_run().stage("Adding up"):
+        return count
+
+
+@progress.inside(journal=MemoryJournal())
+async def feed(question: str) -> AsyncIterator[StreamEvent]:
+    async for event in Runner.run_streamed(agent, question).stream_events():
+        yield event
+
+
+@function_tool
+def look_up(order: int) -> str:
+    run = current_run()
+    run.report("half", current=1, total=2)
+    assert_type(run.id, str | None)
+    assert_type(run.task_id, str | None)
+    assert_type(run.call_id, str | None)
+    return str(order)
+
+
+async def accept(output: Total) -> Verdict:
+    await asyncio.sleep(0)
+    return Verdict(output.amount > 0, check="positive", reason="amount")
+
+
+def plain(output: Total) -> bool:
+    return output.amount > 0
+
+
+checked = total.using(verify=accept, owner="mei", labels={"team": "a"}, task_id="t-1", deadline=60.0)
+again = total.using(verify=plain, run_id="r-1", disclosure=Disclosure(arguments="all"))
+
+
+async def use() -> None:
+    run = total("2 + 3?", turns=2)
+    assert_type(run, Run)
+    assert_type(bare("x"), Run)
+    assert_type(later("x"), Run)
+    assert_type(checked("x", turns=1), Run)
+    outcome = await run
+    assert_type(outcome, Outcome)
+    assert_type(outcome.output_as(Total), Total)
+    assert_type(outcome.accepted, bool)
+    assert_type(outcome.verdict, Verdict | None)
+    if outcome.kind == "failed" and outcome.error is not None:
+        assert_type(outcome.error["retryable"], bool)
+    async for envelope in run:
+        assert_type(envelope, Envelope)
+        assert_type(envelope.seq, int)
+    async with total("x") as other:
+        assert_type(other, Run)
+        other.cancel("after_turn", actor="mei")
+    assert_type(run.view, RunView)
+    assert_type(run.outcome, Outcome | None)
+    assert_type(run.error, BaseException | None)
+    try:
+        resumed = run.resume(approve="all", actor="mei")
+        resumed = run.resume(approve=["ask-1"], reject=["ask-2"])
+        await resumed
+    except (AlreadyResumed, OutputTypeDiffers, ProgressError):
+        pass
+    assert_type(await body("x", 1), int)
+    async for event in feed("x"):
+        assert_type(event, StreamEvent)
+    followed = follow(Runner.run_streamed(agent, "x"), language="zh")
+    assert_type(followed, Run)
+    await show(followed)
+
+
+def script() -> Outcome:
+    return total.run_sync("2 + 3?", turns=4)
+
+
+async def read(url: str) -> Status:
+    journal = open_journal(url, create=False)
+    assert_type(journal, Journal)
+    rows = await journal.runs(task_id="t", labels={"team": "a"}, status="done", limit=5)
+    assert_type(rows, list[RunRow])
+    view = RunView("r", language="zh")
+    for envelope in await journal.read("r", after_seq=0, limit=10):
+        view.feed(envelope)
+    view.feed({"any": "thing"})
+    view.feed(b"{}")
+    view.close_transport()
+    restored = RunView.from_snapshot(view.snapshot())
+    assert_type(restored.tools, dict[str, str])
+    assert_type(restored.text, str)
+    assert_type(restored.message, str)
+    assert_type([row.open for row in restored.activities], list[bool])
+    await journal.close()
+    return restored.status
+
+
+def small() -> None:
+    assert_type(owner_finished(Evidence(has_output=True)), Outcome)
+    assert_type(parse(b"{}"), Envelope)
+    assert_type(digest(publish({"a": 1})), str)
+    assert_type(json_schema(), dict[str, Any])
+    total.using(verify=equals(Total(amount=1)))
+    for frame in Decoder().feed(b"data: x\n\n"):
+        assert_type(frame.data, str)
+    Screen(Disclosure())

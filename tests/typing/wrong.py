@@ -1,0 +1,53 @@
+"""Mistakes in user code. Never executed: each line that ends in `# wrong` must be refused by every type checker, and no other."""
+
+from __future__ import annotations
+
+from agents import Agent, Runner
+from agents.result import RunResultStreaming
+
+from agents_progress import Disclosure, RunView, Verdict, open_journal, progress
+
+agent = Agent(name="Clerk")
+
+
+@progress
+def total(question: str, *, turns: int = 3) -> RunResultStreaming:
+    return Runner.run_streamed(agent, question, max_turns=turns)
+
+
+@progress(language="zh")
+async def later(question: str) -> RunResultStreaming:
+    return Runner.run_streamed(agent, question)
+
+
+@progress.inside
+async def body(question: str) -> int:
+    return len(question)
+
+
+def no_run(question: str) -> str:
+    return question
+
+
+async def use() -> None:
+    total(3)  # wrong
+    total()  # wrong
+    total("x", turn=3)  # wrong
+    total("x", turns="3")  # wrong
+    total.using(owner="mei")(3)  # wrong
+    total.using(user="mei")  # wrong
+    total.run_sync(3)  # wrong
+    later(question=3)  # wrong
+    await body(3)  # wrong
+    text: str = await body("x")  # wrong
+    progress(no_run)  # wrong
+    outcome = await total("x")
+    outcome.kind = "succeeded"  # wrong
+    outcome.is_complete  # wrong
+    Verdict("yes")  # wrong
+    RunView("r", language="fr")  # wrong
+    Disclosure(hold="long")  # wrong
+    open_journal(3)  # wrong
+    total("x").cancel("now")  # wrong
+    total("x").resume(approved="all")  # wrong
+    print(text)
