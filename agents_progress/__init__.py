@@ -1,7 +1,7 @@
 """Show what an OpenAI Agents SDK run is doing, and know when it is really over.
 
-The names here are the first ring; everything else is imported from its module. Nothing is loaded before it is used: importing this
-package loads neither the SDK nor an extra.
+The names here are the first ring; everything else is imported from its module. Nothing is loaded before it is used:
+importing this package loads neither the SDK nor an extra.
 """
 
 from __future__ import annotations

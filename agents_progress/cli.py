@@ -222,7 +222,7 @@ async def _view(journal: Journal, run_id: str, language: Language) -> RunView:
 
 
 def _doctor(chosen: argparse.Namespace) -> int:
-    from agents_progress.sdk import compat  # noqa: PLC0415 - no other command needs to know the SDK
+    from agents_progress.sdk import compat
 
     _say(f"{'python':<16} {platform.python_version()}")
     _say(f"{'platform':<16} {clean(platform.platform())}")

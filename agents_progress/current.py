@@ -15,8 +15,8 @@ logger = logging.getLogger("agents_progress")
 
 
 class CurrentRun:
-    """What code inside a run may say about it. Outside a run every report is accepted and goes nowhere, so that a tool works
-    in a test, in a plain run, and with ``AGENTS_PROGRESS=off``.
+    """What code inside a run may say about it. Outside a run every report is accepted and goes nowhere, so that a tool
+    works in a test, in a plain run, and with ``AGENTS_PROGRESS=off``.
     """
 
     def __init__(self, run: Run | None) -> None:
@@ -49,7 +49,9 @@ class CurrentRun:
         self._run.stage_completed(stage_id, title)
 
     def report(self, message: str, current: float | None = None, total: float | None = None) -> None:
-        """Progress of the tool whose body asks, from the loop or from a thread. ``current`` and ``total`` are counts it made."""
+        """Progress of the tool whose body asks, from the loop or from a thread. ``current`` and ``total`` are counts it
+        made.
+        """
         if self._run is None:
             return
         call_id = self.call_id

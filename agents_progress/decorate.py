@@ -39,8 +39,8 @@ class Decorated(Generic[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Run:
         """Start the run in the running loop.
 
-        A synchronous body runs within the call, so that its own exceptions keep their place. Raises :exc:`NoEventLoop` outside
-        a loop and :exc:`NotAStreamedResult` when the body returns something else.
+        A synchronous body runs within the call, so that its own exceptions keep their place. Raises :exc:`NoEventLoop`
+        outside a loop and :exc:`NotAStreamedResult` when the body returns something else.
         """
         if switched_off():
             return self._function(*args, **kwargs)  # type: ignore[no-any-return]
@@ -98,8 +98,8 @@ class Decorated(Generic[P]):
     def run_sync(self, *args: P.args, **kwargs: P.kwargs) -> Outcome:
         """Run to the end in an event loop of its own: the door for scripts and workers.
 
-        A KeyboardInterrupt asks for a cancel, waits for the ending, and is raised then. Raises :exc:`NoEventLoop` inside a
-        running loop, where the call is awaited instead.
+        A KeyboardInterrupt asks for a cancel, waits for the ending, and is raised then. Raises :exc:`NoEventLoop`
+        inside a running loop, where the call is awaited instead.
         """
         try:
             asyncio.get_running_loop()
@@ -145,10 +145,11 @@ class Progress:
     def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Wrap a function, sync or async, that returns the result of ``Runner.run_streamed``. Its body stays as it is.
 
-        Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds), ``disclosure``,
-        ``titles`` (tool name to text), ``sinks`` (called with each envelope), ``coalesce``, ``task_id``, ``labels``, ``deadline``
-        and ``settle`` (seconds), ``unknown_items`` ("block" or "note"), ``language`` ("en" or "zh"), ``clock``. Without ``verify``
-        a succeeded run stays `checking`: nothing is done until the application says so.
+        Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds),
+        ``disclosure``,
+        ``titles`` (tool name to text), ``sinks`` (called with each envelope), ``coalesce``, ``task_id``, ``labels``,
+        ``deadline`` and ``settle`` (seconds), ``unknown_items`` ("block" or "note"), ``language`` ("en" or "zh"),
+        ``clock``. Without ``verify`` a succeeded run stays `checking`: nothing is done until the application says so.
         """
         decorator = _Decorator(Options(**options))
         return decorator if function is None else decorator(function)
@@ -161,8 +162,8 @@ class Progress:
     def inside(self, function: Any = None, /, **options: Any) -> Any:
         """Wrap a coroutine, an async generator or a function that consumes SDK streams itself.
 
-        Its signature, its SDK events, their order and its exceptions stay. Each top-level streamed run in the body is a run of one
-        task; ``current_run()`` gives the newest. Takes the options of ``progress``.
+        Its signature, its SDK events, their order and its exceptions stay. Each top-level streamed run in the body is a
+        run of one task; ``current_run()`` gives the newest. Takes the options of ``progress``.
         """
         settled = Options(**options)
         return (lambda body: inside(body, settled)) if function is None else inside(function, settled)
@@ -182,8 +183,8 @@ class _Decorator:
     def __call__(self, function: Callable[..., Any], /) -> Any:
         if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
             raise NotDecoratable(
-                f"{function.__name__} is a generator; @progress takes a function that returns Runner.run_streamed(...), "
-                "@progress.inside an async generator that reads the stream itself"
+                f"{function.__name__} is a generator; @progress takes a function that returns "
+                "Runner.run_streamed(...), @progress.inside an async generator that reads the stream itself"
             )
         return Decorated(function, self._options)
 
@@ -222,7 +223,8 @@ def _require_loop(function: Callable[..., Any]) -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         raise NoEventLoop(
-            f"no running event loop: call {function.__name__} inside one, or use {function.__name__}.run_sync(...) in a script"
+            f"no running event loop: call {function.__name__} inside one, "
+            f"or use {function.__name__}.run_sync(...) in a script"
         ) from None
 
 

@@ -1,8 +1,9 @@
-"""What may leave the process. Applied once, before the journal, so that no replay, export or page shows more than another.
+"""What may leave the process. Applied once, before the journal, so that no replay, export or page shows more than
+another.
 
-Closed by default: reasoning, tool arguments, tool outputs, details of an approval, a verifier's reasons. :class:`Disclosure` opens
-them by name, with caps, and masks anything, the answer included. Exception texts, prompts, paths and stack traces have no field
-in the protocol at all.
+Closed by default: reasoning, tool arguments, tool outputs, details of an approval, a verifier's reasons.
+:class:`Disclosure` opens them by name, with caps, and masks anything, the answer included. Exception texts, prompts,
+paths and stack traces have no field in the protocol at all.
 """
 
 from __future__ import annotations
@@ -26,11 +27,14 @@ CUT: Final = "… [cut]"
 
 _IDENTITY: Final = frozenset(
     {
-        "item_id", "call_id", "interaction_id", "response_id", "stage_id", "artifact_id", "task_id", "resumed_from", "parent",
-        "channel", "kind", "outcome", "status", "decision", "mode", "error", "digest", "sha256", "media_type", "expires_at",
+        "item_id", "call_id", "interaction_id", "response_id", "stage_id", "artifact_id", "task_id", "resumed_from",
+        "parent", "channel", "kind", "outcome", "status", "decision", "mode", "error", "digest", "sha256",
+        "media_type", "expires_at",
     }
 )  # fmt: skip
-"""Fields of known types that link events or come from closed lists: masking them would break the log and protect nobody."""
+"""Fields of known types that link events or come from closed lists: masking them would break the log and protect
+nobody.
+"""
 
 
 def _opens(names: Names, name: str) -> bool:
@@ -41,9 +45,9 @@ def _opens(names: Names, name: str) -> bool:
 class Disclosure:
     """What an application opens and masks.
 
-    ``arguments`` and ``outputs`` name tools, or are ``"all"``. ``mask`` holds literal texts and compiled patterns; every free text
-    passes them, and in streamed text the last ``hold`` characters are kept back, so that a secret of up to that length is found
-    however it is split. ``max_chars`` caps each opened argument and output.
+    ``arguments`` and ``outputs`` name tools, or are ``"all"``. ``mask`` holds literal texts and compiled patterns;
+    every free text passes them, and in streamed text the last ``hold`` characters are kept back, so that a secret of up
+    to that length is found however it is split. ``max_chars`` caps each opened argument and output.
     """
 
     arguments: Names = ()
@@ -91,7 +95,7 @@ class Screen:
         return not self._masks
 
     def pass_on(self, type_: str, payload: dict[str, Any]) -> Iterable[Draft]:
-        """What may leave of one draft: nothing, the draft with closed fields removed, or held text released before it."""
+        """What may leave of one draft: nothing, or the draft without its closed fields, after held text it releases."""
         if payload.get("channel") == "reasoning" and not self.disclosure.reasoning:
             return ()
         if type_ == "text.delta":

@@ -9,6 +9,8 @@
         * :exc:`UnknownInteraction`
         * :exc:`UnknownJournalURL`
         * :exc:`OutputTypeDiffers`
+        * :exc:`BadRecording`
+        * :exc:`TerminalExtraMissing`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
@@ -31,9 +33,10 @@
     * :exc:`RunSetupError`: the run can have no truthful record, so it is not started
         * :exc:`SDKTooOld`
 
-Category classes end in ``Error``; leaves state the fact. Every message says what to do next. Exceptions of the SDK and of
-the application are never wrapped: they keep their type and their place. The exceptions of :mod:`agents_progress.testing` stand
-apart, so that no ``except ProgressError`` of an application swallows a failing test.
+Category classes end in ``Error``; leaves state the fact. Every message says what to do next. Exceptions of the SDK and
+of the application are never wrapped: they keep their type and their place. The exceptions of
+:mod:`agents_progress.testing` stand apart, so that no ``except ProgressError`` of an application swallows a failing
+test.
 """
 
 from __future__ import annotations
@@ -73,6 +76,14 @@ class UnknownJournalURL(UsageError, ValueError):
 
 class OutputTypeDiffers(UsageError, TypeError):
     """The output is not of the type that was asked for."""
+
+
+class BadRecording(UsageError, ValueError):
+    """A file that holds no envelopes, or only part of them."""
+
+
+class TerminalExtraMissing(UsageError, ImportError):
+    """The live display needs a package that is not installed."""
 
 
 class NoVerdict(UsageError, TypeError):

@@ -1,9 +1,9 @@
 """Envelopes of `agents-progress/1`: make, parse, dump, and the JSON Schema of all of it.
 
-An :class:`Envelope` is a named tuple because one is made for every event of every run: measured against a pydantic model it
-costs a twelfth (0.2 against 2.7 microseconds) and it is as immutable. What comes from outside is validated here, strictly; what
-this process stamps itself is not validated again (:mod:`agents_progress.payloads` says what it must look like, and the tests
-hold every producer to it).
+An :class:`Envelope` is a named tuple because one is made for every event of every run: measured against a pydantic
+model it costs a twelfth (0.2 against 2.7 microseconds) and it is as immutable. What comes from outside is validated
+here, strictly; what this process stamps itself is not validated again (:mod:`agents_progress.payloads` says what it
+must look like, and the tests hold every producer to it).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _in_order = itemgetter("event_id", "run_id", "seq", "type", "occurred_at", "payl
 class Envelope(NamedTuple):
     """One fact about a run, with its identity and its place in the order.
 
-    ``seq`` counts from 1 without holes within ``run_id``; it alone gives the order. ``occurred_at`` (RFC 3339, UTC) is for
-    people. ``payload`` must not be changed by whoever receives it.
+    ``seq`` counts from 1 without holes within ``run_id``; it alone gives the order. ``occurred_at`` (RFC 3339, UTC) is
+    for people. ``payload`` must not be changed by whoever receives it.
     """
 
     event_id: str
@@ -142,8 +142,8 @@ def parse_known(source: object) -> Envelope | None:
 def parse_envelope(source: object) -> Envelope:
     """Read an envelope without judging its payload; the view judges that after it dealt with repeats and other runs.
 
-    ``source`` is an object of the seven fields, or its JSON as str or bytes. Raises :exc:`BadEnvelope`, and nothing else,
-    for everything that is not one.
+    ``source`` is an object of the seven fields, or its JSON as str or bytes. Raises :exc:`BadEnvelope`, and nothing
+    else, for everything that is not one.
     """
     if isinstance(source, Envelope):
         return source

@@ -1,4 +1,5 @@
-"""One step of the fold per event type: what an envelope changes in a view, and which steps contradict what was said before.
+"""One step of the fold per event type: what an envelope changes in a view, and which steps contradict what was said
+before.
 
 :data:`FOLDS` is the whole of it. A step raises :exc:`Contradiction` before it changes anything.
 """

@@ -1,4 +1,6 @@
-"""``@progress.inside``: functions that consume SDK streams themselves, watched without a change for them or their callers."""
+"""``@progress.inside``: functions that consume SDK streams themselves, watched without a change for them or their
+callers.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ logger = logging.getLogger("agents_progress")
 
 
 class Body:
-    """One call of the function: a task, whose top-level streamed runs are attempts 1, 2, ... or continue one another."""
+    """One call of the function: a task. Its top-level streamed runs are attempts 1, 2, ... or continue one another."""
 
     def __init__(self, options: Options, function: Callable[..., Any]) -> None:
         self._options = options
@@ -142,7 +144,9 @@ async def _awaited(body: Body, returned: Awaitable[Any]) -> Any:
 
 
 async def _steps(body: Body, generator: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-    """Drive the user's generator step by step, with the scope set only while a step of it runs, in whichever task takes it."""
+    """Drive the user's generator step by step, with the scope set only while a step of it runs, in whichever task takes
+    it.
+    """
     step, argument = generator.asend, None
     try:
         while True:
@@ -157,7 +161,7 @@ async def _steps(body: Body, generator: AsyncGenerator[Any, Any]) -> AsyncGenera
                 with entered(body.scope):
                     await generator.aclose()
                 raise
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - thrown into the generator, whose own it is
                 argument, step = error, generator.athrow
     finally:
         body.warn_if_unseen()

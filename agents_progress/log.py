@@ -1,7 +1,8 @@
 """The log of one run, as its owner writes it: screen, coalesce, stamp, append, and only then deliver.
 
-The pump never waits for the disk: a batch is what gathered while the last one was written. A reader gets an envelope only after
-the journal has it. When the journal fails, the log is broken: nothing more is delivered, and readers are left without an ending.
+The pump never waits for the disk: a batch is what gathered while the last one was written. A reader gets an envelope
+only after the journal has it. When the journal fails, the log is broken: nothing more is delivered, and readers are
+left without an ending.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class RunLog:
     # Writing.
 
     def write(self, type_: str, payload: dict[str, Any]) -> None:
-        """Take in one draft. Raises only what a fault of our own in screening raises."""
+        """Take in one draft."""
         if type_ == "text.delta" and self._plain and "channel" not in payload:
             # An answer without masks is most of what most runs say, so it takes the shortest way.
             if self._coalesce is None:
@@ -91,14 +92,21 @@ class RunLog:
                 if self._open_chars >= self._enough:
                     self._release()
                 return None
-        for screened_type, screened in self.screen.pass_on(type_, payload):
-            if screened_type == "text.delta" and self._coalesce is not None:
-                self._gather(screened, self._coalesce)
-            else:
-                if self._open_payload is not None:
+        try:
+            for screened_type, screened in self.screen.pass_on(type_, payload):
+                if screened_type == "text.delta" and self._coalesce is not None:
+                    self._gather(screened, self._coalesce)
+                else:
                     self._release()
-                self._stamp(screened_type, screened)
+                    self._stamp(screened_type, screened)
+        except Exception as error:  # noqa: BLE001 - what cannot be screened does not leave, and does not fail the run
+            self._on_fault("disclose", error)
         return None
+
+    def write_lost(self, reason: str) -> None:
+        """Write that no ending is known. The reason is one of ours, so it passes even when screening is at fault."""
+        self._release()
+        self._stamp("run.lost", {"reason": reason})
 
     async def flush(self) -> None:
         """Wait until everything written so far is stored and delivered, or the log is broken."""
@@ -112,6 +120,16 @@ class RunLog:
         self.closed = True
         if self._timer is not None:
             self._timer.cancel()
+        self._wake()
+
+    def abandon(self) -> None:
+        """End every reader without waiting for the journal; what is not stored yet is not said."""
+        self.broken = self.closed = True
+        self.view.close_transport()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._committing is not None:
+            self._committing.cancel()
         self._wake()
 
     def _gather(self, payload: dict[str, Any], coalesce: Coalesce) -> None:
@@ -180,7 +198,8 @@ class RunLog:
                 if not self.broken:
                     await self._store(batch)
         except asyncio.CancelledError:
-            # A loop that shuts down cancels this task too; the owner flushes again, and a repeated append changes nothing.
+            # A loop that shuts down cancels this task too; the owner flushes again, and a repeated append changes
+            # nothing.
             self._pending = [*batch, *self._pending]
             raise
         finally:

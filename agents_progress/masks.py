@@ -12,7 +12,8 @@ MASKED: Final = "[masked]"
 class Masks:
     """Replaces every literal and every match of a pattern by ``[masked]``.
 
-    Each compiled pattern keeps its own flags and groups, so it is applied by itself; literals are one pattern, longest first.
+    Each compiled pattern keeps its own flags and groups, so it is applied by itself; literals are one pattern, longest
+    first.
     ``hold`` is how many characters of a growing text are kept back, at least the length of the longest literal.
     """
 

@@ -76,7 +76,7 @@ class Options:
 
     def title_of(self, name: str) -> str:
         """The title of a tool: the application's own, or its name in words."""
-        return self.titles.get(name) or in_words(name)
+        return (self.titles.get(name) or in_words(name))[:512]
 
     def new_journal(self) -> Journal:
         """The journal for one more run: a private one in memory when the application named none."""
@@ -100,7 +100,7 @@ class Options:
         return Plan(
             run_id=chosen,
             task_id=task_id or self.task_id or chosen,
-            title=self.titles.get(name) or in_words(name),
+            title=self.title_of(name),
             journal=journal or self.new_journal(),
             origin=Origin(owner=self.owner, labels=dict(self.labels)),
             verify=self.verify,

@@ -1,12 +1,13 @@
 """How a run ended: the evidence, the table, and the outcome.
 
-The owner of a run collects :class:`Evidence` while it drains the SDK's iterator and after the run task settled, then calls
-:func:`owner_finished` once. The function is pure and the rules are one table, read from the top; the first row that holds
-decides. No row looks at a single field and calls it success: `is_complete` is true in 190 of 191 measured endings, paused,
-cancelled and failed ones among them.
+The owner of a run collects :class:`Evidence` while it drains the SDK's iterator and after the run task settled, then
+calls :func:`owner_finished` once. The function is pure and the rules are one table, read from the top; the first row
+that holds decides. No row looks at a single field and calls it success: `is_complete` is true in 190 of 191 measured
+endings, paused, cancelled and failed ones among them.
 
-Source of the facts: openai-agents 0.18 to 0.24, `RunResultStreaming` (`is_complete`, `interruptions`, `run_loop_exception`,
-`input_guardrail_results`, `current_turn`, `final_output`, `run_loop_task`) and the raw Responses events.
+Source of the facts: openai-agents 0.18 to 0.24, `RunResultStreaming` (`is_complete`, `interruptions`,
+`run_loop_exception`, `input_guardrail_results`, `current_turn`, `final_output`, `run_loop_task`) and the raw Responses
+events.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class Outcome:
     """How a run ended, as its owner established it. ``kind`` is `unknown` when no ending could be established.
 
     ``output`` is the SDK's own final output object and never leaves the process; ``final_output`` is the text that was
-    published. ``error`` is the public failure; the real exception is on the run. ``verdict`` is the application's own check
-    of exactly this output, None while there is none. A verdict of None is not acceptance.
+    published. ``error`` is the public failure; the real exception is on the run. ``verdict`` is the application's own
+    check of exactly this output, None while there is none. A verdict of None is not acceptance.
     """
 
     kind: Kind
@@ -144,8 +145,9 @@ RULES: Final[tuple[Rule, ...]] = (
 def owner_finished(evidence: Evidence) -> Outcome:
     """Decide how a run ended, from everything that is known about it.
 
-    Call it once, after the iterator was drained and the run task settled. The result has no output, error or verdict yet:
-    the owner adds those. It never says `succeeded` for a run that was cancelled, paused, cut short or not fully seen.
+    Call it once, after the iterator was drained and the run task settled. The result has no output, error or verdict
+    yet: the owner adds those. It never says `succeeded` for a run that was cancelled, paused, cut short or not fully
+    seen.
     """
     rule = next(rule for rule in RULES if rule.holds(evidence))
     return Outcome(

@@ -1,8 +1,8 @@
 """The owner of a run: one task that drains the source, writes the log, and decides the ending.
 
-It drains to the end, waits until the run's own task settled, reads the evidence, appends the ending, asks the application's
-verifier, and closes the log, in this order and once each. A fault of our own never reaches user code: draining goes on, one ERROR
-record names the stage, and the log ends unknown.
+It drains to the end, waits until the run's own task settled, reads the evidence, appends the ending, asks the
+application's verifier, and closes the log, in this order and once each. A fault of our own never reaches user code:
+draining goes on, one ERROR record names the stage, and the log ends unknown.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Plan:
 async def settled(timeout: float | None = None) -> bool:
     """Wait for every run of the running loop to be over, verdicts and sinks included; whether all are.
 
-    For shutdown hooks and scripts: the user's own loop ends before the application's check has answered. ``timeout`` is in seconds.
+    For shutdown hooks and scripts: the user's own loop ends before the application's check has answered. ``timeout`` is
+    in seconds.
     """
     loop = asyncio.get_running_loop()
     here = {task for task in _held if task.get_loop() is loop}
@@ -99,7 +100,7 @@ class Owner:
         self.ended = False
         self._start = start
         self._beginning = beginning
-        self._faults: list[str] = []
+        self._fault: str | None = None
         self._asked = False
         self._cancel: tuple[CancelMode, str | None] | None = None
         self._first_actor: str | None = None
@@ -137,20 +138,20 @@ class Owner:
         self.source.cancel(mode)
         return "accepted"
 
-    def emit(self, drafts: Drafts) -> None:
+    def emit(self, stage: str, drafts: Drafts) -> None:
         """Write drafts that come from beside the stream. After the ending they are late, and dropped."""
         if self.ended:
             logger.info("agents_progress: run %s: a late report was dropped", self.plan.run_id)
             return
-        self._write("translate", drafts)
+        self._write(stage, drafts)
 
     def fault(self, stage: str, error: BaseException) -> None:
         """One ERROR record names the stage; the log will end unknown."""
         self.error = self.error or error
-        if stage not in self._faults:
-            self._faults.append(stage)
-            if self._beginning is not None and isinstance(error, AppendConflict):
-                return  # somebody else answered the pause first: a refusal, which the waiter is told
+        if self._fault is not None:
+            return
+        self._fault = stage
+        if self._beginning is None or not isinstance(error, AppendConflict):  # else somebody answered the pause first
             logger.error(
                 "agents_progress: run %s: fault in stage %s: %s", self.plan.run_id, stage, type(error).__name__
             )
@@ -160,7 +161,7 @@ class Owner:
             self._first_actor = actor
         self._cancel = mode, actor
         payload = {"mode": mode} if actor is None else {"mode": mode, "actor": actor}
-        self.emit((("cancel.requested", payload),))
+        self.emit("report", (("cancel.requested", payload),))
 
     # The task.
 
@@ -173,7 +174,7 @@ class Owner:
             await self._through(lambda: self._conclude(ending))
         except BaseException as error:  # noqa: BLE001 - the waiter gets it
             self._shutdown = self._shutdown or (error if isinstance(error, asyncio.CancelledError) else None)
-            await self._give_up(error)
+            self._give_up(error)
         finally:
             if timer is not None:
                 timer.cancel()
@@ -183,16 +184,19 @@ class Owner:
             raise self._shutdown
 
     async def _through(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Finish a step even when the owner is cancelled in it: stop the run, and do the step again within the bound."""
-        try:
-            await step()
-        except asyncio.CancelledError as error:
-            if self._shutdown is not None or self.source is None:
-                raise
-            self._shutdown = error
-            self.source.cancel("immediate")
-            async with asyncio.timeout(self.plan.settle):
+        """Finish a step even when the owner is cancelled in it: stop the run, then repeat the step within the bound."""
+        if self._shutdown is None:
+            try:
                 await step()
+            except asyncio.CancelledError as error:
+                if self.source is None:
+                    raise
+                self._shutdown = error
+                self.source.cancel("immediate")
+            else:
+                return
+        async with asyncio.timeout(self.plan.settle):
+            await step()
 
     async def _begin(self) -> None:
         if self._beginning is not None and not self.log.seq:
@@ -200,7 +204,7 @@ class Owner:
         if self.source is None:
             self.source = source = await self._start()
             if self._beginning is None:
-                self.emit((self._started(source.agent, None),))
+                self.emit("translate", (self._started(source.agent, None),))
             early, self._cancel = self._cancel, None
             source.attach(self.emit, lambda mode: self._cancel_requested(mode, None))
             if early is not None:
@@ -208,10 +212,11 @@ class Owner:
 
     async def _claim(self, beginning: Beginning) -> None:
         """Write the beginning of a continuing run; its first envelope is the once-only claim of the pause."""
-        self.emit((self._started(beginning.agent, beginning.resumed_from), *beginning.drafts))
+        self.emit("translate", (self._started(beginning.agent, beginning.resumed_from), *beginning.drafts))
         actor = {} if beginning.actor is None else {"actor": beginning.actor}
         for interaction_id, decision in beginning.decisions.items():
-            self.emit((("approval.resolved", {"interaction_id": interaction_id, "decision": decision, **actor}),))
+            resolved = {"interaction_id": interaction_id, "decision": decision, **actor}
+            self.emit("translate", (("approval.resolved", resolved),))
         await self.log.flush()
         if self.log.broken and not beginning.underway:
             if isinstance(self.error, AppendConflict):
@@ -245,7 +250,11 @@ class Owner:
                 raised, drained = error, True
                 break
         settled = await source.settle(self.plan.settle if drained else 0)
-        return source.conclude(drained=drained, settled=settled, raised=raised, cancelled=self._cancel is not None)
+        try:
+            return source.conclude(drained=drained, settled=settled, raised=raised, cancelled=self._cancel is not None)
+        except Exception as error:  # noqa: BLE001 - evidence that cannot be read is no evidence
+            self.fault("conclude", error)
+            return Ending(Evidence(drained=False), None, raised, None, False, lambda kind: ())
 
     def _taking(self, source: Source) -> Callable[[Any], None]:
         """What is done with each event: the hottest path there is, so its names are looked up once."""
@@ -289,18 +298,20 @@ class Owner:
 
     def _write_ending(self, ending: Ending) -> None:
         outcome = owner_finished(ending.evidence)
-        self._write("translate", ending.closing(outcome.kind))
+        final: Draft | None = None
         try:
+            self._write("conclude", ending.closing(outcome.kind))
             outcome = self._completed(outcome, ending)
             final = self._final_draft(outcome)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - an ending that cannot be worded is not claimed
             self.fault("conclude", error)
-        if self._faults:
-            final = "run.lost", {"reason": f"fault_{self._faults[0]}"}
-        if final[0] == "run.lost":
-            outcome = replace(outcome, kind="unknown", reason=final[1]["reason"], final_output=None, error=None)
+        if final is not None and self._fault is None:
+            self._write("disclose", (final,))
+        if self._fault is not None or final is None:
+            reason = f"fault_{self._fault}" if self._fault is not None else outcome.reason or "unknown"
+            outcome = replace(outcome, kind="unknown", reason=reason, final_output=None, error=None)
+            self.log.write_lost(reason)
         self.outcome = outcome
-        self._write("disclose", (final,))
 
     def _completed(self, outcome: Outcome, ending: Ending) -> Outcome:
         """The decided outcome with its output, failure and actor."""
@@ -318,9 +329,9 @@ class Owner:
                 self.log.write("adapter.unsupported", {"what": "output", "name": type(ending.output).__name__})
         return replace(outcome, **extra)
 
-    def _final_draft(self, outcome: Outcome) -> Draft:
+    def _final_draft(self, outcome: Outcome) -> Draft | None:
         if outcome.kind == "unknown":
-            return "run.lost", {"reason": outcome.reason or "unknown"}
+            return None
         payload: dict[str, Any] = {"outcome": outcome.kind, "final_output": outcome.final_output}
         payload |= {name: getattr(outcome, name) for name in ("reason", "error") if getattr(outcome, name) is not None}
         payload |= {name: True for name in ("partial", "completed_anyway") if getattr(outcome, name)}
@@ -349,13 +360,11 @@ class Owner:
         payload |= {name: value for name, value in (("check", verdict.check), ("reason", verdict.reason)) if value}
         self._write("disclose", (("app.checked", payload),))
 
-    async def _give_up(self, error: BaseException) -> None:
+    def _give_up(self, error: BaseException) -> None:
         """There was no run to own, or its ending could not be established in time."""
         self.ended = True
         self.error = self.error or error
-        self.log.broken = True
-        self.view.close_transport()
-        await self.log.close()
+        self.log.abandon()
         if self.source is not None:
             self.source.release()
         if self.finished.done():

@@ -1,8 +1,8 @@
 """The one table of what an event may say: type -> payload shape.
 
-Every other module reads this table: the parser for validation, the schema command for JSON Schema, disclosure for the fields
-that stay closed, the tests for completeness. A field under ``NotRequired`` is absent when it is not known; ``| None`` is written
-only where null means something. ``Private`` fields are absent unless the application opened them.
+Every other module reads this table: the parser for validation, the schema command for JSON Schema, disclosure for the
+fields that stay closed, the tests for completeness. A field under ``NotRequired`` is absent when it is not known; ``|
+None`` is written only where null means something. ``Private`` fields are absent unless the application opened them.
 
 Source of the shapes: section "The protocol" of the design; names and types are frozen once released.
 """
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, with_config
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 Name: TypeAlias = Annotated[str, StringConstraints(max_length=512)]
 Id: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=256)]

@@ -60,7 +60,7 @@ def printable(text: str, encoding: str | None) -> str:
 def _measure() -> Callable[[str], int]:
     """The measure of the live display where that is installed, so that both agree; else of the standard library."""
     try:
-        from rich.cells import cell_len  # noqa: PLC0415 - an extra, and slow to import
+        from rich.cells import cell_len
     except ImportError:
         return standard_cells
     return cell_len

@@ -10,14 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from agents_progress.errors import UsageError
+from agents_progress.errors import BadRecording
 
 STANDARD_INPUT: Final = "-"
 _BUILT_IN: Final = "vectors/progress_cases.json"
-
-
-class BadRecording(UsageError, ValueError):  # noqa: N818 - leaves state the fact, as in agents_progress.errors
-    """A file that holds no envelopes, or only part of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,8 @@ class Message:
 class Activity:
     """One row of visible work: a tool call, a handoff or a stage.
 
-    ``state`` is a tool state; handoffs and stages are `running` or `returned`. ``note`` is the code or reason of a row that did
-    not return. ``current`` and ``total`` are counts the tool reported itself; nothing here is estimated.
+    ``state`` is a tool state; handoffs and stages are `running` or `returned`. ``note`` is the code or reason of a row
+    that did not return. ``current`` and ``total`` are counts the tool reported itself; nothing here is estimated.
     """
 
     activity_id: str

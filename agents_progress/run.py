@@ -22,8 +22,8 @@ from agents_progress.view import RunView
 class Run:
     """One run: awaitable for its :class:`Outcome`, iterable for its envelopes, usable with ``async with``.
 
-    A run starts with the call that makes it and goes on whether or not anybody reads. It belongs to the event loop it was made
-    in; touching it from elsewhere raises :exc:`WrongLoop`.
+    A run starts with the call that makes it and goes on whether or not anybody reads. It belongs to the event loop it
+    was made in; touching it from elsewhere raises :exc:`WrongLoop`.
     """
 
     def __init__(self, plan: Plan, start: Start, context: Context, beginning: Beginning | None = None) -> None:
@@ -93,7 +93,9 @@ class Run:
         await self
 
     async def closed(self) -> None:
-        """Wait until the owner let go of everything, sinks included. Scripts that end their loop want this after the outcome."""
+        """Wait until the owner let go of everything, sinks included. Scripts that end their loop want this after the
+        outcome.
+        """
         self._same_loop()
         await asyncio.wait({self._owner.task})
 
@@ -102,7 +104,8 @@ class Run:
     def cancel(self, mode: CancelMode = "immediate", actor: str | None = None) -> CancelAnswer:
         """Ask the run to stop. Idempotent; says what became of the request, never that the run has stopped.
 
-        ``immediate`` stops now, ``after_turn`` after the current turn. On a paused run the pause is cancelled. ``actor`` is who asks.
+        ``immediate`` stops now, ``after_turn`` after the current turn. On a paused run the pause is cancelled.
+        ``actor`` is who asks.
         """
         self._same_loop()
         if self.continued is not None:
@@ -116,9 +119,10 @@ class Run:
     ) -> Run:
         """Answer a paused run's questions, and continue it as a new run of the same task.
 
-        ``approve`` and ``reject`` take interaction ids, or ``"all"``. Undecided questions stay open: the new run pauses for them
-        again. Raises :exc:`NotPaused`, :exc:`NotRepeatable`, :exc:`UnknownInteraction`, and :exc:`AlreadyResumed` when this run
-        was continued before. When another process was first, awaiting the new run raises it, and nothing was executed.
+        ``approve`` and ``reject`` take interaction ids, or ``"all"``. Undecided questions stay open: the new run pauses
+        for them again. Raises :exc:`NotPaused`, :exc:`NotRepeatable`, :exc:`UnknownInteraction`, and
+        :exc:`AlreadyResumed` when this run was continued before. When another process was first, awaiting the new run
+        raises it, and nothing was executed.
         """
         self._same_loop()
         source = self._paused()
@@ -156,9 +160,9 @@ class Run:
     def _report(self, type_: str, payload: dict[str, Any]) -> None:
         drafts = ((type_, payload),)
         if _running_loop() is self._loop:
-            self._owner.emit(drafts)
+            self._owner.emit("report", drafts)
         elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._owner.emit, drafts)
+            self._loop.call_soon_threadsafe(self._owner.emit, "report", drafts)
 
     # Pauses.
 
@@ -182,7 +186,7 @@ class Run:
             return ended
 
         run = self._continue(source, start, dict.fromkeys(source.questions, "cancelled"), actor)
-        return run._owner.cancel("immediate", actor)
+        return run.cancel(actor=actor)
 
     def _same_loop(self) -> None:
         if _running_loop() is not self._loop:

@@ -12,13 +12,16 @@ from agents_progress.outcome import Evidence
 from agents_progress.payloads import CancelMode, Failure
 
 Drafts: TypeAlias = Iterable[Draft]
+Emit: TypeAlias = Callable[[str, Drafts], None]
+"""Writes drafts, and names the stage when making or writing them fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """What a source knows after it was drained and settled: the evidence, and what belongs to the outcome it will have.
 
-    ``failure_of`` words the failure for the kind that the evidence is decided to be; ``closing`` gives the last drafts for it.
+    ``failure_of`` words the failure for the kind that the evidence is decided to be; ``closing`` gives the last drafts
+    for it.
     """
 
     evidence: Evidence
@@ -48,15 +51,18 @@ class Source(Protocol):
         """Whether the call that started it was seen, so that a pause can be continued."""
 
     def belongs_to(self, run: object) -> None:
-        """It is owned now: its events go to the owner, and the code inside, tools and their threads, reports to this handle."""
+        """It is owned now: its events go to the owner, and the code inside, tools and their threads, reports to this
+        handle.
+        """
 
-    def attach(self, emit: Callable[[Drafts], None], cancel_seen: Callable[[CancelMode], None]) -> None:
+    def attach(self, emit: Emit, cancel_seen: Callable[[CancelMode], None]) -> None:
         """Start reporting what does not come through :meth:`drain`: hooks, and cancels on the SDK's own result."""
 
     async def drain(self, take: Callable[[Any], None], bound: float) -> bool:
         """Give every event to ``take``; whether the end was reached. Raises what the run raises.
 
-        A run that was told to stop at once is given up ``bound`` seconds later. A second call goes on where one was cancelled.
+        A run that was told to stop at once is given up ``bound`` seconds later. A second call goes on where one was
+        cancelled.
         """
 
     def translate(self, event: Any) -> Drafts:
@@ -103,7 +109,7 @@ class CancelledPause:
     def belongs_to(self, run: object) -> None:
         """There is no code inside."""
 
-    def attach(self, emit: Callable[[Drafts], None], cancel_seen: Callable[[CancelMode], None]) -> None:
+    def attach(self, emit: Emit, cancel_seen: Callable[[CancelMode], None]) -> None:
         """Nothing reports."""
 
     async def drain(self, take: Callable[[Any], None], bound: float) -> bool:

@@ -1,13 +1,13 @@
 """Where a run stands: the few facts a status is derived from, and the derivation.
 
-The view folds every envelope and keeps a :class:`Standing` beside its rows; a journal keeps only the standing of each run, so
-that a list of runs costs nothing to show. Facts are stored, words are derived.
+The view folds every envelope and keeps a :class:`Standing` beside its rows; a journal keeps only the standing of each
+run, so that a list of runs costs nothing to show. Facts are stored, words are derived.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from agents_progress.events import Envelope
@@ -55,6 +55,10 @@ class Standing:
         for envelope in envelopes:
             if envelope.type in UPDATES or not self.moved:
                 self.observe(envelope.type, envelope.payload)
+
+    def copy(self) -> Standing:
+        """The same facts, to be changed apart."""
+        return replace(self, open_interactions=list(self.open_interactions))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for storage."""

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Generator
 from io import StringIO
 from typing import Any, Final, Protocol, TextIO
 
-from agents_progress.errors import UsageError
+from agents_progress.errors import TerminalExtraMissing
 from agents_progress.events import Envelope
 from agents_progress.messages import Language
 from agents_progress.outcome import Outcome
@@ -43,10 +43,6 @@ REFRESH_SECONDS: Final = 0.1
 """The live display is redrawn at most once in this time."""
 
 _log = logging.getLogger(__name__)
-
-
-class TerminalExtraMissing(UsageError, ImportError):  # noqa: N818 - leaves state the fact, as in agents_progress.errors
-    """The live display needs a package that is not installed."""
 
 
 class Watched(Protocol):
@@ -150,9 +146,9 @@ class _LiveDisplay:
 
     def __init__(self, file: TextIO, width: int | None) -> None:
         try:
-            from rich.console import Console, Group  # noqa: PLC0415 - an extra
-            from rich.live import Live  # noqa: PLC0415
-            from rich.text import Text  # noqa: PLC0415
+            from rich.console import Console, Group
+            from rich.live import Live
+            from rich.text import Text
         except ImportError as error:
             raise TerminalExtraMissing(
                 "the live display needs the package rich; run: pip install 'agents-progress[terminal]'"

@@ -1,4 +1,4 @@
-"""Text that is valid everywhere: one rule for lone surrogates, applied where text enters."""
+"""Text that is valid everywhere: one rule for lone surrogates and one for names, applied where text enters."""
 
 from __future__ import annotations
 
@@ -12,3 +12,10 @@ def valid(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def name_of(value: object) -> str:
+    """Whatever is used as a name, as valid text of at most 512 characters: the most that a name may have in the
+    protocol.
+    """
+    return valid(str(value))[:512]

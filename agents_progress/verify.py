@@ -1,10 +1,11 @@
 """Acceptance: the application's own check of one output, bound to that output's digest.
 
-A verifier takes the real output object and returns ``True``, ``False`` or a :class:`Verdict`, at once or awaited. Nothing else
-is a pass: a verifier that raises, times out or returns anything else gives no verdict, and the run stays `checking`.
+A verifier takes the real output object and returns ``True``, ``False`` or a :class:`Verdict`, at once or awaited.
+Nothing else is a pass: a verifier that raises, times out or returns anything else gives no verdict, and the run stays
+`checking`.
 
-The ready-made verifiers look at form. None of them knows whether an answer is true; :func:`has_output` is for demonstrations,
-since "Sorry, I cannot" passes it.
+The ready-made verifiers look at form. None of them knows whether an answer is true; :func:`has_output` is for
+demonstrations, since "Sorry, I cannot" passes it.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ def digest(final_output: str) -> str:
 def publish(output: object) -> str:
     """The text under which an output is published, and which a verdict is bound to.
 
-    A text stays as it is. Anything else is the JSON of its pydantic serialisation: sorted keys, compact, not ASCII-escaped, NaN
-    as null, so that ``None`` is ``null``. Raises :exc:`NotPublishable` for what pydantic cannot serialise.
+    A text stays as it is. Anything else is the JSON of its pydantic serialisation: sorted keys, compact, not
+    ASCII-escaped, NaN as null, so that ``None`` is ``null``. Raises :exc:`NotPublishable` for what pydantic cannot
+    serialise.
     """
     if isinstance(output, str):
         return valid(output)

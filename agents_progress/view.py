@@ -1,7 +1,8 @@
 """RunView: the display state of one run, a fold over its envelopes.
 
-The view never says more than the envelopes prove. It accepts anything and raises for nothing: what does not fit is an issue,
-and any issue makes the status `unknown`. Status and sentence are computed from facts (:mod:`agents_progress.standing`).
+The view never says more than the envelopes prove. It accepts anything and raises for nothing: what does not fit is an
+issue, and any issue makes the status `unknown`. Status and sentence are computed from facts
+(:mod:`agents_progress.standing`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ IssueCode: TypeAlias = Literal[
 ]
 
 REMEMBERED: Final = 1024
-"""Sequence numbers back to which content is compared when an envelope comes again; older ones are known by number alone."""
+"""Sequence numbers back to which content is compared when an envelope comes again; older ones are known by number
+alone.
+"""
 _SNAPSHOT_VERSION: Final = 1
 
 
@@ -49,8 +52,8 @@ class _Seen(NamedTuple):
 class RunView:
     """What a reader may show about one run.
 
-    Feed it envelopes in any form and order they arrive; read ``status`` and ``message``. Memory grows with the text and the
-    rows, not with the number of events. Not thread-safe: one reader, one view.
+    Feed it envelopes in any form and order they arrive; read ``status`` and ``message``. Memory grows with the text and
+    the rows, not with the number of events. Not thread-safe: one reader, one view.
     """
 
     def __init__(self, run_id: str, language: Language = "en") -> None:
@@ -144,7 +147,9 @@ class RunView:
         return self._take(envelope, checked)
 
     def feed_all(self, envelopes: Sequence[Envelope]) -> None:
-        """Take in what this process just appended: the same as feeding each, quicker when they are simply the next ones."""
+        """Take in what this process just appended: the same as feeding each, quicker when they are simply the next
+        ones.
+        """
         first, last = envelopes[0], envelopes[-1]
         if first.run_id != self.run_id or first.seq != self.seq + 1 or last.seq != self.seq + len(envelopes):
             for envelope in envelopes:
@@ -229,7 +234,8 @@ class RunView:
     def from_snapshot(cls, snapshot: Mapping[str, Any], language: Language = "en") -> RunView:
         """A view that continues after ``snapshot["seq"]`` as if it had seen everything before.
 
-        A snapshot from the journal replaces a view and so heals a gap. Raises :exc:`BadSnapshot` when it is of another form.
+        A snapshot from the journal replaces a view and so heals a gap. Raises :exc:`BadSnapshot` when it is of another
+        form.
         """
         if not isinstance(snapshot, Mapping) or snapshot.get("version") != _SNAPSHOT_VERSION:
             raise BadSnapshot("not a snapshot of this version; read the run from its first envelope instead")

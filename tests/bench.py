@@ -1,7 +1,8 @@
-"""What owning a run costs, measured beside a bare drain of the same run, in one process: `python tests/bench.py [ROW ...]`.
+"""What owning a run costs, measured beside a bare drain of the same run, in one process: `python tests/bench.py [ROW
+...]`.
 
-The model yields prebuilt events, so that everything measured is overhead. Each figure is the median of five, ours and the bare drain
-in turn. A figure over its bar is marked, and the exit code is then 1.
+The model yields prebuilt events, so that everything measured is overhead. Each figure is the median of five, ours and
+the bare drain in turn. A figure over its bar is marked, and the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -65,7 +66,11 @@ def text_turn(number: int, deltas: int, calls: int = 0) -> list[Any]:
     empty = message.model_copy(update={"content": [], "status": "in_progress"})
     tools = [
         ResponseFunctionToolCall(
-            arguments="{}", call_id=f"call_{number}_{place}", name="nothing", type="function_call", id=f"fc_{number}_{place}"
+            arguments="{}",
+            call_id=f"call_{number}_{place}",
+            name="nothing",
+            type="function_call",
+            id=f"fc_{number}_{place}",
         )
         for place in range(calls)
     ]

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from agents_progress import cli
+from agents_progress.errors import BadRecording
 from agents_progress.events import Envelope, json_schema
 from agents_progress.journal import DEFAULT_URL, open_journal
 from agents_progress.messages import LANGUAGES, MESSAGES, Language
-from agents_progress.recordings import BadRecording, built_in, load
+from agents_progress.recordings import built_in, load
 from agents_progress.view import RunView
 
 VECTORS = files("agents_progress").joinpath("vectors/progress_cases.json").read_text(encoding="utf-8")

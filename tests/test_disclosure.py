@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents_progress.disclosure import CUT, Disclosure, Draft, Screen
-from agents_progress.masks import MASKED
 from agents_progress.errors import UsageError
 from agents_progress.events import parse, private_fields
+from agents_progress.masks import MASKED
 from agents_progress.payloads import PAYLOADS
 from tests.logs import envelope, logs
 from tests.test_events import full

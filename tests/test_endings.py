@@ -1,5 +1,7 @@
-"""Every situation of the scenario table, driven through the real client and models inside `@progress.inside`: the very same user
-code that runs bare in `test_scenarios.py` must end as the table says, with exactly one `run.ended` where an ending is known."""
+"""Every situation of the scenario table, driven through the real client and models inside `@progress.inside`: the very
+same user code that runs bare in `test_scenarios.py` must end as the table says, with exactly one `run.ended` where an
+ending is known.
+"""
 
 from __future__ import annotations
 

@@ -93,7 +93,8 @@ def example(type_: str, name: str) -> Any:
     if name in CHOICES:
         return CHOICES[name][0]
     special: dict[str, Any] = {
-        "attempt": 1, "current": 1.5, "total": 4, "digest": HEX, "sha256": HEX, "error": FAILURE, "evidence": {"a": [None]},
+        "attempt": 1, "current": 1.5, "total": 4, "digest": HEX, "sha256": HEX, "error": FAILURE,
+        "evidence": {"a": [None]},
         "parent": {"run_id": "run-B", "call_id": "c1"}, "kind": "function",
     }  # fmt: skip
     return special.get(name, "text")
@@ -324,7 +325,7 @@ def test_the_schema_refuses_bad_envelopes(field: str, value: object) -> None:
 def test_the_schema_takes_notes_and_no_unknown_types() -> None:
     assert validator().is_valid(envelope(1, "note.brand_new", {"a": [1]}).to_dict())
     assert not validator().is_valid(envelope(1, "run.completed").to_dict())
-    assert not validator().is_valid({name: 1 for name in Envelope._fields})
+    assert not validator().is_valid(dict.fromkeys(Envelope._fields, 1))
 
 
 def _is_json(value: Any) -> bool:

@@ -1,4 +1,6 @@
-"""Faults of our own, of journals, sinks and verifiers: the user's code lives the same life, and nothing false is claimed."""
+"""Faults of our own, of journals, sinks and verifiers: the user's code lives the same life, and nothing false is
+claimed.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,7 @@ async def test_an_output_that_has_no_json_form_blocks_success_and_is_no_fault(
     def odd() -> Any:
         return Odd()
 
-    agent = scripted(turn(call("odd")), tools=[odd], tool_use_behavior="stop_on_first_tool")
+    agent = scripted(turn(call("odd")), tools=[odd], tool_use_behavior="stop_on_first_tool", output_type=list[int])
     run = started(agent, verify=lambda output: True)
     outcome = await run
     log = await log_of(run)
@@ -204,13 +206,14 @@ async def test_a_journal_that_hangs_holds_readers_but_not_the_model_nor_a_cancel
     said = asyncio.Event()
     journal = Hanging()
     run = started(
-        scripted(turn(call("look")), turn(text("hel", wait(said))), tools=[look]), journal=journal, coalesce=None
+        scripted(turn(call("look")), turn(text("hel", wait(said))), tools=[look]), journal=journal, settle=0.3
     )
     await soon(lambda: run.result and run.result.current_turn == 2)
     reader = asyncio.create_task(log_of(run))
     await asyncio.sleep(0)
     assert run.cancel() == "accepted"
     await soon(lambda: run.result.run_loop_task.done())
+    await soon(lambda: run.outcome)
     assert not reader.done() and run.outcome is not None and run.outcome.kind == "cancelled"
     release.set()
     log = await reader

@@ -1,12 +1,14 @@
-"""The cases from the field about approvals, cancels, order, usage, odd outputs, speed and packaging, each with its exact right values."""
+"""The cases from the field about approvals, cancels, order, usage, odd outputs, speed and packaging, each with its
+exact right values.
+"""
 
 from __future__ import annotations
 
-import json
 import asyncio
 import dataclasses
 import datetime
 import itertools
+import json
 import logging
 import os
 import re

@@ -244,9 +244,12 @@ async def test_a_slow_body_does_not_slow_the_model(journal: MemoryJournal) -> No
                 await ended(journal)  # on the bare SDK the second model call would wait for us
         return seen
 
-    bare = [event async for event in Runner.run_streamed(
-        scripted(turn(call("look")), turn(call("look")), turn(text("done")), tools=[look]), "hi"
-    ).stream_events()]
+    bare = [
+        event
+        async for event in Runner.run_streamed(
+            scripted(turn(call("look")), turn(call("look")), turn(text("done")), tools=[look]), "hi"
+        ).stream_events()
+    ]
     assert await body() == len(bare)
 
 
@@ -271,7 +274,8 @@ async def test_a_body_that_starts_no_run_warns_once_and_names_the_function(caplo
     forgets_at_once()
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert [
-        name for name in ("forgets started", "forgets_in_steps started", "forgets_at_once started")
+        name
+        for name in ("forgets started", "forgets_in_steps started", "forgets_at_once started")
         if sum(name in warning for warning in warnings) == 1
     ] == ["forgets started", "forgets_in_steps started", "forgets_at_once started"]
     assert len(warnings) == 3

@@ -1,4 +1,6 @@
-"""Leaving a loop over SDK events inside `@progress.inside` has the effect it has on the SDK alone, and the run gets its ending."""
+"""Leaving a loop over SDK events inside `@progress.inside` has the effect it has on the SDK alone, and the run gets its
+ending.
+"""
 
 from __future__ import annotations
 

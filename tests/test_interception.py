@@ -1,4 +1,6 @@
-"""Interception: only calls inside a scope are seen, everybody else's runner stays, and the user's hooks keep their place."""
+"""Interception: only calls inside a scope are seen, everybody else's runner stays, and the user's hooks keep their
+place.
+"""
 
 from __future__ import annotations
 
@@ -312,7 +314,7 @@ async def test_the_users_hooks_get_what_they_get_from_the_bare_sdk() -> None:
     await started(everything(), hooks=ours)
     assert ours.names == bare.names and set(ours.names) == set(HOOKS)
     assert [len(args) for _, args, _ in ours.calls] == [len(args) for _, args, _ in bare.calls]
-    (_, args, keywords), = (one for one in ours.calls if one[0] == "on_handoff")
+    ((_, args, keywords),) = (one for one in ours.calls if one[0] == "on_handoff")
     assert (args, list(keywords)) == ((), ["context", "from_agent", "to_agent"])
     assert (keywords["from_agent"].name, keywords["to_agent"].name) == ("A", "B")
 

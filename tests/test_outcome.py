@@ -1,5 +1,5 @@
-"""The ending table, whole: every combination of the evidence has a value, kept in ``golden/endings.txt``, and every rule of the
-design is asserted over all of them without reading the code's own table.
+"""The ending table, whole: every combination of the evidence has a value, kept in ``golden/endings.txt``, and each rule
+of the design is asserted over all of them without reading the code's own table.
 
 ``python -m tests.test_outcome --write`` writes the golden file anew; look at the difference before it is committed.
 """
@@ -64,7 +64,7 @@ def letter(outcome: Outcome) -> str:
 
 
 def table() -> str:
-    """One line for each combination of the enumerations and the first four booleans; one letter for each of the other five's."""
+    """A line for each combination of the enumerations and first four booleans, a letter for each of the other five."""
     lines = [
         "# s succeeded, p paused, c cancelled, C cancelled though an output exists, f failed, i incomplete, u unknown",
         f"# {' '.join(ENUMS)} {' '.join(HEAD)} | all combinations of: {' '.join(TAIL)} (the last one varies fastest)",

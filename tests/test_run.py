@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 from agents import Agent, Runner, RunResultStreaming, function_tool
-from staging import Log, log_of, on, reach, scripted, soon, started, stored
+from staging import Log, log_of, reach, scripted, soon, started, stored
 
-from agents_progress import Disclosure, RunView, Verdict, follow, progress
-from agents_progress.errors import NoEventLoop, NotAStreamedResult, NotDecoratable, UsageError, WrongLoop
+from agents_progress import RunView, follow, progress
+from agents_progress.errors import NoEventLoop, NotAStreamedResult, NotDecoratable, WrongLoop
 from agents_progress.journal import MemoryJournal
-from agents_progress.run import Run
 from agents_progress.testing import ScriptedAPI, call, http_error, text, turn, wait
 
 
@@ -328,4 +327,3 @@ async def test_a_run_touched_from_another_loop_or_thread_refuses_and_does_not_ha
         with pytest.raises(WrongLoop):
             await asyncio.to_thread(plain)
     assert run.cancel() == "accepted" and (await run).kind == "cancelled"
-

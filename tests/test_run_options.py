@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import re
-import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agents import Agent, Runner, RunResultStreaming, function_tool
-from staging import Log, log_of, on, reach, scripted, soon, started, stored
+from agents import Runner, RunResultStreaming, function_tool
+from staging import Log, log_of, on, scripted, started, stored
 
-from agents_progress import Disclosure, RunView, Verdict, follow, progress
-from agents_progress.errors import NoEventLoop, NotAStreamedResult, NotDecoratable, UsageError, WrongLoop
+from agents_progress import Disclosure, Verdict, progress
+from agents_progress.errors import UsageError
 from agents_progress.journal import MemoryJournal
 from agents_progress.run import Run
-from agents_progress.testing import ScriptedAPI, call, http_error, text, turn, wait
-
-
+from agents_progress.testing import call, text, turn
 
 
 async def test_using_sets_what_belongs_to_one_request(journal: MemoryJournal) -> None:

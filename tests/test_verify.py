@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import datetime
+import datetime as dt
 import functools
 import hashlib
 import json
@@ -75,7 +75,7 @@ def test_a_digest_is_the_sha256_of_the_utf8_bytes() -> None:
         (Total(amount=2.5), '{"amount":2.5,"currency":"EUR"}'),
         ([Total(amount=1)], '[{"amount":1.0,"currency":"EUR"}]'),
         (Colour.RED, '"red"'),
-        (datetime.date(2026, 10, 7), '"2026-10-07"'),
+        (dt.date(2026, 10, 7), '"2026-10-07"'),
         ("half \ud800.", "half \ufffd."),
         ({"\ud800": "\udfff"}, '{"\ufffd":"\ufffd"}'),
         (Point(y=1, x="\ud800"), '{"x":"\ufffd","y":1}'),  # type: ignore[arg-type]

@@ -71,10 +71,10 @@ class Journal(ABC):
     async def append(self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False) -> None:
         """Store a batch of one run, wholly or not at all; when this returns it is durable.
 
-        Identical envelopes that are stored already are accepted again. Raises :exc:`AppendConflict` when one of the sequence
-        numbers holds other content, and :exc:`AppendGap` when the batch would leave a hole. With ``claim`` the batch must
-        begin the run: of two claims, however alike, one raises :exc:`AppendConflict`. ``origin`` is stored with the first
-        batch.
+        Identical envelopes that are stored already are accepted again. Raises :exc:`AppendConflict` when one of the
+        sequence numbers holds other content, and :exc:`AppendGap` when the batch would leave a hole. With ``claim`` the
+        batch must begin the run: of two claims, however alike, one raises :exc:`AppendConflict`. ``origin`` is stored
+        with the first batch.
         """
 
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
 
@@ -27,7 +27,7 @@ class _Log:
             task_id=first.payload.get("task_id", first.run_id),
             title=first.payload.get("title"),
             seq=last.seq,
-            standing=replace(self.standing, open_interactions=list(self.standing.open_interactions)),
+            standing=self.standing,
             started_at=first.occurred_at,
             updated_at=last.occurred_at,
             origin=self.origin,
@@ -50,8 +50,10 @@ class MemoryJournal(Journal):
         with self._lock:
             log = self._logs.get(run_id) or _Log(origin or Origin())
             new = fresh(envelopes, len(log.envelopes), lambda after, upto: log.envelopes[after:upto], claim)
+            standing = log.standing.copy()
+            standing.observe_all(new)
+            log.standing = standing
             log.envelopes.extend(new)
-            log.standing.observe_all(new)
             self._logs[run_id] = log
 
     async def read(self, run_id: str, after_seq: int = 0, limit: int = 1000) -> list[Envelope]:

@@ -1,8 +1,8 @@
 """The embedded journal: one SQLite file, one writer thread, write-ahead log, synchronous FULL.
 
-Whatever gathered while the last commit ran goes into the next one, whichever runs it belongs to, so that durability costs one
-disk flush for many envelopes. Nothing is opened at construction: files and threads belong to the process that first uses them,
-so a journal may be named at import and the process forked afterwards.
+Whatever gathered while the last commit ran goes into the next one, whichever runs it belongs to, so that durability
+costs one disk flush for many envelopes. Nothing is opened at construction: files and threads belong to the process that
+first uses them, so a journal may be named at import and the process forked afterwards.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,7 +35,6 @@ BUSY_TIMEOUT_S: Final = 30.0
 """How long a write waits for another process that holds the file, in seconds."""
 
 _SCHEMA: Final = f"""
-PRAGMA journal_mode = WAL;
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS journal (protocol TEXT NOT NULL, version INTEGER NOT NULL);
 INSERT INTO journal SELECT '{PROTOCOL}', {SCHEMA_VERSION} WHERE NOT EXISTS (SELECT 1 FROM journal);
@@ -104,6 +104,7 @@ def _connect(path: str, create: bool) -> sqlite3.Connection:
         if _holds_a_journal(connection, path, create):
             connection.execute("PRAGMA synchronous = FULL")
         else:
+            _switch_to_wal(connection)
             connection.executescript(_SCHEMA)
             connection.execute("PRAGMA synchronous = FULL")
     except BaseException:
@@ -112,8 +113,23 @@ def _connect(path: str, create: bool) -> sqlite3.Connection:
     return connection
 
 
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Wait for other connections that make the same file: SQLite's own busy timeout does not cover this switch."""
+    give_up = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+
+
 def _holds_a_journal(connection: sqlite3.Connection, path: str, create: bool) -> bool:
-    """Whether the file is a journal of ours; False for an empty one. Somebody else's database is refused and left alone."""
+    """Whether the file is a journal of ours; False for an empty one. Somebody else's database is refused and left
+    alone.
+    """
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables and create:
         return False
@@ -269,7 +285,7 @@ class _translated:  # noqa: N801 - reads as a with statement
 def _write(db: sqlite3.Connection, batch: _Batch) -> None:
     first, last = batch.envelopes[0], batch.envelopes[-1]
     line = db.execute("SELECT run, seq, standing FROM runs WHERE run_id = ?", (first.run_id,)).fetchone()
-    run, head, standing = line if line else (None, 0, None)
+    run, head, standing = line or (None, 0, None)
 
     def stored(after: int, upto: int) -> list[Envelope]:
         rows = db.execute("SELECT body FROM envelopes WHERE run = ? AND seq > ? AND seq <= ?", (run, after, upto))
@@ -278,11 +294,12 @@ def _write(db: sqlite3.Connection, batch: _Batch) -> None:
     envelopes = fresh(batch.envelopes, head, stored, batch.claim)
     if not envelopes:
         return
+    # Whatever is wrong with a batch shows here, before anything of it is written.
     bodies = [envelope.to_json() for envelope in envelopes]
-    if run is None:
-        run = _begin(db, first, batch.origin or Origin())
     if head == 0 or any(envelope.type in UPDATES for envelope in envelopes):
         standing = _observed(standing, envelopes)
+    if run is None:
+        run = _begin(db, first, batch.origin or Origin())
     db.execute(
         "UPDATE runs SET seq = ?, updated_at = ?, standing = ? WHERE run = ?",
         (last.seq, last.occurred_at, standing, run),
@@ -292,7 +309,9 @@ def _write(db: sqlite3.Connection, batch: _Batch) -> None:
 
 
 def _envelope(body: bytes, path: str) -> Envelope:
-    """A stored envelope. Its payload is the reader's to judge, so that a damaged one shows as an issue and hides nothing."""
+    """A stored envelope. Its payload is the reader's to judge, so that a damaged one shows as an issue and hides
+    nothing.
+    """
     try:
         return parse_known(body) or parse_envelope(body)
     except BadEnvelope as error:

@@ -1,19 +1,20 @@
 """Tool calls of a run: one row a call, whatever the model does to its ids.
 
-A call is claimed by whichever comes first of the run item, the tool hook or, for hosted tools, the raw item; only a hook or a hosted
-tool's own in-progress event is a start. Function calls that appear in a raw response and are never claimed were not run, and the
-end of the run says so. A handoff is never a row.
+A call is claimed by whichever comes first of the run item, the tool hook or, for hosted tools, the raw item; only a
+hook or a hosted tool's own in-progress event is a start. Function calls that appear in a raw response and are never
+claimed were not run, and the end of the run says so. A handoff is never a row.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from agents_progress.disclosure import Draft
 from agents_progress.sdk.text import Ids
-from agents_progress.unicode import valid
+from agents_progress.unicode import name_of, valid
 
 State: TypeAlias = Literal["raw", "requested", "running", "closed"]
 
@@ -42,8 +43,9 @@ HOSTED: Final = frozenset(name for name, (kind, _) in KINDS.items() if kind in (
 class Call:
     """One call. ``call_id`` is ours; ``raw_id`` is the model's and may be missing or repeated.
 
-    ``has_raw`` and ``has_item`` say which of its announcements have come: hooks run ahead of the events that are still queued,
-    so a call may be over before its raw item and its run item are seen, and they must not make a second row then.
+    ``has_raw`` and ``has_item`` say which of its announcements have come: hooks run ahead of the events that are still
+    queued, so a call may be over before its raw item and its run item are seen, and they must not make a second row
+    then.
     """
 
     call_id: str
@@ -72,23 +74,27 @@ class Calls:
     rejected: set[str] = field(default_factory=set)
     handoffs: set[str] = field(default_factory=set)
     _ids: Ids = field(default_factory=lambda: Ids("call"))
-    _hosted_seen: set[str] = field(default_factory=set)
+    _hosted_now: dict[str | None, Call] = field(default_factory=dict)
+    _hosted_said: Counter[str] = field(default_factory=Counter)
 
     # What is seen.
 
     def seen_raw(self, raw: Any) -> None:
         """A function call in a raw response, complete but claimed by nobody yet."""
-        raw_id = _get(raw, "call_id")
+        raw_id = _raw_id(raw)
         call = self._announced(raw_id, "has_raw") or self._add(raw, raw_id)
         call.has_raw = True
         self._tidy()
 
     def claimed(self, raw: Any) -> Iterator[Draft]:
         """The run item of a call."""
-        if _get(raw, "type") in HOSTED:
-            yield from self.hosted_done(raw)
+        kind = _get(raw, "type")
+        if kind in HOSTED:
+            if not self._hosted_said[kind]:
+                yield from self.hosted_done(raw)
+            self._hosted_said[kind] -= 1
             return
-        raw_id = _get(raw, "call_id") or _get(raw, "id")
+        raw_id = _raw_id(raw)
         if raw_id in self.handoffs:
             return
         call = self._announced(raw_id, "has_item") or self._add(raw, raw_id)
@@ -136,16 +142,14 @@ class Calls:
     def hosted_begun(self, raw: Any) -> Iterator[Draft]:
         """A hosted call's raw item appeared."""
         raw_id = _get(raw, "id")
-        if raw_id not in self._hosted_seen:
-            call = self._add(raw, raw_id)
+        if raw_id not in self._hosted_now:
+            self._hosted_now[raw_id] = call = self._add(raw, raw_id)
             call.hosted = call.has_raw = call.has_item = True
-            if raw_id:
-                self._hosted_seen.add(raw_id)
             yield from self._request(call)
 
     def hosted_progress(self, item_id: str | None) -> Iterator[Draft]:
         """A hosted call's own in-progress event."""
-        call = self._hosted(item_id)
+        call = self._hosted_now.get(item_id)
         if call is not None and call.state == "requested":
             call.state = "running"
             yield "tool.started", {"call_id": call.call_id}
@@ -153,16 +157,18 @@ class Calls:
     def hosted_done(self, raw: Any) -> Iterator[Draft]:
         """A hosted call's finished item; its status and error tell a failure."""
         yield from self.hosted_begun(raw)
-        call = self._hosted(_get(raw, "id"))
-        if call is None:
+        call = self._hosted_now[_get(raw, "id")]
+        if call.state == "closed":
             return
+        self._hosted_said[_get(raw, "type")] += 1
         if _get(raw, "status") in ("failed", "incomplete") or _get(raw, "error"):
             yield from self._close(call, "tool.failed", {"code": "hosted_tool_failed"})
         else:
             yield from self._close(call, "tool.finished", {})
 
     def response_ended(self, completed: bool) -> Iterator[Draft]:
-        """A model response ended: none of its hosted calls stays open."""
+        """A model response ended: none of its hosted calls stays open, and the ids of its items may come again."""
+        self._hosted_now.clear()
         for call in list(self.book):
             if call.hosted and call.state in ("requested", "running"):
                 if completed:
@@ -203,9 +209,6 @@ class Calls:
         """The calls that are requested and neither running nor closed."""
         return [call for call in self.book if call.state == "requested"]
 
-    def _hosted(self, item_id: str | None) -> Call | None:
-        return next((call for call in self.book if call.hosted and call.raw_id == item_id), None)
-
     def _find(self, raw_id: str | None, *states: State) -> Call | None:
         """The oldest call with this model-made id in the first of these states that one is in."""
         own = [call for call in self.book if not call.hosted and (call.raw_id or None) == (raw_id or None)]
@@ -224,7 +227,7 @@ class Calls:
         name = fixed_name or _get(raw, "name") or "tool"
         arguments = _get(raw, "arguments") or _get(raw, "input")
         return Call(
-            self._ids.take(raw_id), raw_id, valid(str(name)), kind, arguments if isinstance(arguments, str) else None
+            self._ids.take(raw_id), raw_id, name_of(name), kind, arguments if isinstance(arguments, str) else None
         )
 
     def _add(self, raw: Any, raw_id: Any) -> Call:
@@ -243,6 +246,12 @@ class Calls:
         call.state = "closed"
         self._tidy()
         yield type_, {"call_id": call.call_id, **payload}
+
+
+def _raw_id(raw: Any) -> Any:
+    """The id under which a call's announcements meet: its call id, however bad, where it has that field at all."""
+    has_call_id = "call_id" in raw if isinstance(raw, dict) else hasattr(raw, "call_id")
+    return _get(raw, "call_id" if has_call_id else "id")
 
 
 def _get(raw: Any, name: str) -> Any:

@@ -45,7 +45,8 @@ def require_supported() -> None:
     found = installed() or "none"
     if release(found) < FLOOR:
         raise SDKTooOld(
-            f"openai-agents {found} hides how a run ends; install openai-agents>={FLOOR[0]}.{FLOOR[1]} to use agents_progress"
+            f"openai-agents {found} hides how a run ends; "
+            f"install openai-agents>={FLOOR[0]}.{FLOOR[1]} to use agents_progress"
         )
     if found not in VERIFIED:
         warnings.warn(
@@ -66,7 +67,7 @@ def run_task(result: Any) -> asyncio.Task[Any] | None:
 
 
 def current_span() -> object:
-    """The tracing span around the code that asks; the SDK puts each function tool into one of its own, traced or not."""
-    from agents.tracing import get_current_span  # here, so that the versions can be told without loading the SDK
+    """The tracing span around the code that asks; the SDK gives each function tool one of its own, traced or not."""
+    from agents.tracing import get_current_span  # versions can be told without loading the SDK
 
     return get_current_span()

@@ -1,7 +1,8 @@
-"""What a failure is called in public: a code of a closed list, a safe sentence, the phase, and whether trying again may help.
+"""What a failure is called in public: a code of a closed list, a safe sentence, the phase, and whether trying again may
+help.
 
-An exception's own text never leaves: it quotes prompts, arguments and paths. Dispatch is by class name along the exception's
-MRO, so that the classes of openai 2 and 3 share the rows and none has to be imported.
+An exception's own text never leaves: it quotes prompts, arguments and paths. Dispatch is by class name along the
+exception's MRO, so that the classes of openai 2 and 3 share the rows and none has to be imported.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ class Row(NamedTuple):
 
 CODES: Final[Mapping[str, Row]] = {
     "max_turns": Row("The run reached its turn limit", "run", False),
-    "response_incomplete": Row("A model response was cut off by a limit", "model", False),
     "refusal": Row("The model refused to answer", "model", False),
     "model_behavior": Row("The model answered in a form the run cannot use", "model", True),
     "model_failed": Row("A model response failed", "model", True),
@@ -34,6 +34,7 @@ CODES: Final[Mapping[str, Row]] = {
     "tool_guardrail": Row("A tool guardrail stopped the run", "guardrail", False),
     "tool_error": Row("A tool failed and its failure stops the run", "tool", False),
     "tool_timeout": Row("A tool took longer than it may", "tool", True),
+    "hosted_tool_failed": Row("A tool of the model service failed", "tool", True),
     "timeout": Row("The model service did not answer in time", "connection", True),
     "connection": Row("The connection to the model service failed", "connection", True),
     "authentication": Row("The model service refused the credentials", "request", False),
@@ -41,7 +42,6 @@ CODES: Final[Mapping[str, Row]] = {
     "bad_request": Row("The model service refused the request", "request", False),
     "hook_error": Row("A hook of the application failed", "hook", False),
     "usage_error": Row("The agent is set up in a way the SDK refuses", "setup", False),
-    "setup_failed": Row("The application failed before an agent started", "setup", False),
     "unexpected": Row("An unexpected error stopped the run", "run", False),
 }
 

@@ -1,7 +1,7 @@
 """Hooks of our own beside the user's: the user's run first and their exceptions propagate, ours never do.
 
-Every ``on_*`` of the SDK is forwarded verbatim, whatever its arguments (`on_handoff` is called with keywords), so that a hook the
-SDK adds later reaches the user's object too. Source: `agents.lifecycle.RunHooksBase`, 0.18 to 0.24.
+Every ``on_*`` of the SDK is forwarded verbatim, whatever its arguments (`on_handoff` is called with keywords), so that
+a hook the SDK adds later reaches the user's object too. Source: `agents.lifecycle.RunHooksBase`, 0.18 to 0.24.
 """
 
 from __future__ import annotations
@@ -19,37 +19,38 @@ logger = logging.getLogger("agents_progress")
 class RecordingHooks(RunHooksBase[Any, Agent[Any]]):
     """Wraps the user's run hooks (or none) and reports each call that went through to an observer.
 
-    Reports that come before an observer is attached are kept and delivered when it is; after :meth:`detach` they are dropped.
+    Reports that come before an observer is attached are kept and delivered when it is; after :meth:`detach` they are
+    dropped.
     ``raised`` is the exception that the user's own hook raised last.
     """
 
     def __init__(self, users: RunHooksBase[Any, Any] | None) -> None:
         self._users = users
-        self._observe: Callable[[str, tuple[Any, ...], dict[str, Any]], None] | None = None
-        self._early: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self._observe: Callable[[str, tuple[Any, ...]], None] | None = None
+        self._early: list[tuple[str, tuple[Any, ...]]] = []
         self._detached = False
         self.raised: BaseException | None = None
 
-    def attach(self, observe: Callable[[str, tuple[Any, ...], dict[str, Any]], None]) -> None:
+    def attach(self, observe: Callable[[str, tuple[Any, ...]], None]) -> None:
         """Deliver what was reported so far, then every report as it comes."""
         early, self._early = self._early, []
         self._observe = observe
-        for name, args, kwargs in early:
-            self._report(name, args, kwargs)
+        for name, args in early:
+            self._report(name, args)
 
     def detach(self) -> None:
         """Report nothing more."""
         self._observe, self._detached = None, True
 
-    def _report(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _report(self, name: str, args: tuple[Any, ...]) -> None:
         if self._observe is None:
             if not self._detached:
-                self._early.append((name, args, kwargs))
+                self._early.append((name, args))
             return
         try:
-            self._observe(name, args, kwargs)
-        except Exception:  # ours never reaches user code; the observer names its own faults
-            logger.exception("agents_progress: the observer of %s failed", name)
+            self._observe(name, args)
+        except Exception as error:  # noqa: BLE001 - ours never reaches user code
+            logger.error("agents_progress: the observer of %s failed: %s", name, type(error).__name__)
 
     async def _forward(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         answer = None
@@ -59,7 +60,7 @@ class RecordingHooks(RunHooksBase[Any, Agent[Any]]):
             except Exception as error:
                 self.raised = error
                 raise
-        self._report(name, args, kwargs)
+        self._report(name, args)
         return answer
 
 

@@ -1,8 +1,9 @@
 """Seeing the SDK calls that a decorated function makes, without a change in its body.
 
-`Runner.run_streamed` asks the process's default runner. On entering a scope, ours is put around whichever runner is the default then,
-unless it is ours already; somebody else's is never taken away, and other libraries may swap it before, during and after. Outside a
-scope every call is forwarded verbatim. The SDK's run itself is started outside the scope, so that what its tools start is theirs.
+`Runner.run_streamed` asks the process's default runner. On entering a scope, ours is put around whichever runner is the
+default then, unless it is ours already; somebody else's is never taken away, and other libraries may swap it before,
+during and after. Outside a scope every call is forwarded verbatim. The SDK's run itself is started outside the scope,
+so that what its tools start is theirs.
 
 Source: `agents.run.get_default_agent_runner`, `set_default_agent_runner`, `AgentRunner`, openai-agents 0.18 to 0.24.
 """
@@ -28,8 +29,8 @@ from agents_progress.sdk.source import Carried, Reading, Slot, StreamedSource
 class Scope:
     """One run of a decorated function's body, and the streamed runs it started.
 
-    ``started`` is told of each as soon as it exists. ``carried_by(state)`` gives what the paused run behind an input carries, None
-    for an input that continues none. ``run`` is the newest owned run, once there is one.
+    ``started`` is told of each as soon as it exists. ``carried_by(state)`` gives what the paused run behind an input
+    carries, None for an input that continues none. ``run`` is the newest owned run, once there is one.
     """
 
     reading: Reading
@@ -110,7 +111,7 @@ def _install() -> None:
 
 
 class InterceptingRunner(AgentRunner):
-    """The default runner with one question before each streamed call: is this inside a scope?"""
+    """The default runner, which asks before each streamed call whether it is inside a scope."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner

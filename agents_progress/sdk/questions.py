@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from agents_progress.disclosure import Draft
 from agents_progress.sdk.calls import Call, Calls
-from agents_progress.unicode import valid
+from agents_progress.unicode import name_of, valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Questions:
         """Take in the interruptions of a drained run; yields those that were not asked in this log before."""
         before, self.open = self.open, []
         for item in items:
-            tool = valid(str(item.name or "tool"))
+            tool = name_of(item.name or "tool")
             arguments = valid(str(item.arguments or ""))
             digest = action_digest(tool, arguments)
             raw_id = _raw_id(item)
@@ -77,10 +78,8 @@ class Questions:
 
 def action_digest(tool: str, arguments: str) -> str:
     """SHA-256 of exactly what is approved: the tool and its arguments, however the JSON was spaced."""
-    try:
+    with suppress(ValueError):  # a free text, or broken JSON, is digested as it stands
         arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    except ValueError:
-        pass  # a free text, or broken JSON: digested as it stands
     return hashlib.sha256(json.dumps([tool, arguments], ensure_ascii=False).encode()).hexdigest()
 
 

@@ -1,4 +1,5 @@
-"""A streamed SDK run as a source: its events, its hooks, and the evidence of its ending from public attributes, read afresh.
+"""A streamed SDK run as a source: its events, its hooks, and the evidence of its ending from public attributes, read
+afresh.
 
 Source of the facts: `RunResultStreaming`, openai-agents 0.18 to 0.24, as measured on 190 situations.
 """
@@ -17,16 +18,18 @@ from agents_progress.outcome import Evidence, Raised, ResponseQuality
 from agents_progress.payloads import CancelMode, Failure
 from agents_progress.sdk import compat
 from agents_progress.sdk.calls import Call
-from agents_progress.sdk.failures import code_of, failure
+from agents_progress.sdk.failures import CODES, code_of, failure
 from agents_progress.sdk.hooks import RecordingHooks
 from agents_progress.sdk.questions import Question, Questions
 from agents_progress.sdk.tee import Tee
 from agents_progress.sdk.translate import Translator
-from agents_progress.source import Drafts, Ending, Source
-from agents_progress.unicode import valid
+from agents_progress.source import Drafts, Emit, Ending, Source
+from agents_progress.unicode import name_of
 
 NUDGE_AFTER_S: Final = 0.5
-"""A run task that was cancelled before its first step leaves the SDK's iterator waiting for ever; it is woken after so long."""
+"""A run task that was cancelled before its first step leaves the SDK's iterator waiting for ever; it is woken after so
+long.
+"""
 
 YIELD_EVERY: Final = 256
 """Events taken in one go before the loop's other tasks get their turn."""
@@ -62,8 +65,8 @@ class Slot:
 class StreamedSource:
     """One `RunResultStreaming`. ``hooks`` is None when the call was not intercepted: then no tool start can be seen.
 
-    ``again`` repeats the intercepted call with another input, and gives the new source. With ``retain`` SDK events wait for the
-    user's own loop over the result.
+    ``again`` repeats the intercepted call with another input, and gives the new source. With ``retain`` SDK events wait
+    for the user's own loop over the result.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class StreamedSource:
         self._hooks = hooks
         self._again = again
         self._translator = Translator(
-            valid(str(result.current_agent.name)),
+            name_of(result.current_agent.name),
             title_of=reading.title_of,
             monotonic=reading.monotonic,
             hooked=hooks is not None,
@@ -126,7 +129,7 @@ class StreamedSource:
         self._slot.run = run
         self.result.stream_events = self._tee.stream_events
 
-    def attach(self, emit: Callable[[Drafts], None], cancel_seen: Callable[[CancelMode], None]) -> None:
+    def attach(self, emit: Emit, cancel_seen: Callable[[CancelMode], None]) -> None:
         self._cancel_seen = cancel_seen
         for mode in self._early_cancels:
             cancel_seen(mode)
@@ -134,26 +137,30 @@ class StreamedSource:
         if task is not None:
             task.add_done_callback(self._watch)
         if self._hooks is None:
-            emit((("note.unhooked", {"why": "the run was not started inside a decorated function"}),))
+            emit("translate", (("note.unhooked", {"why": "the run was not started inside a decorated function"}),))
         else:
-            self._hooks.attach(lambda name, args, kwargs: emit(self._observe(name, args)))
+            self._hooks.attach(lambda name, args: emit("observe", self._observed(name, args)))
 
     async def drain(self, take: Callable[[Any], None], bound: float) -> bool:
         self._bound = bound
         if self._stopping:
             self._give_up_later()
         loop = asyncio.get_running_loop()
-        while True:
+        for _ in range(2):
             if self._pump is None or self._pump.cancelled():
-                # A task of its own: the SDK's iterator may wait for a run task that swallows its cancellation, and then so would we.
+                # A task of its own: the SDK's iterator may wait for a run task that swallows its cancellation, and then
+                # so would we.
                 self._pump = loop.create_task(self._drain(take))
             await asyncio.wait({self._pump, self._given_up}, return_when=asyncio.FIRST_COMPLETED)
             if not self._pump.done():
                 self._pump.add_done_callback(lambda pump: pump.cancelled() or pump.exception())
                 return False
-            if not self._pump.cancelled():  # a loop that shuts down cancels every task; what is left is read by another one
+            if (
+                not self._pump.cancelled()
+            ):  # a loop that shuts down cancels every task; what is left is read by another one
                 await self._pump
-                return True
+                break
+        return True  # to its end, even when that end is a cancellation from inside the run
 
     def _give_up_later(self) -> None:
         if self._timer is None:
@@ -277,6 +284,10 @@ class StreamedSource:
         """The call id of the tool whose tracing span this is."""
         return self._tool_spans.get(id(span))
 
+    def _observed(self, name: str, args: tuple[Any, ...]) -> Iterator[Draft]:
+        # A generator, so that a fault in observing belongs to whoever writes the drafts.
+        yield from self._observe(name, args)
+
     def _observe(self, name: str, args: tuple[Any, ...]) -> Drafts:
         observer = _OBSERVERS.get(name)
         return observer(self, args) if observer is not None else ()
@@ -293,9 +304,7 @@ class StreamedSource:
         raw_id = getattr(context, "tool_call_id", None)
         if raw_id is None:
             return  # computer, shell and patch tools: their hooks do not say which call they belong to
-        yield from self._translator.calls.started(
-            raw_id, valid(str(tool.name)), getattr(context, "tool_arguments", None)
-        )
+        yield from self._translator.calls.started(raw_id, name_of(tool.name), getattr(context, "tool_arguments", None))
         call = self._translator.calls.by_raw_id(raw_id)
         if call is not None:
             self._tool_spans[id(compat.current_span())] = call.call_id
@@ -307,7 +316,9 @@ class StreamedSource:
         return () if raw_id is None else self._translator.calls.returned(raw_id, output, from_hook=True)
 
     def _cancelled_by_user(self, mode: CancelMode = "immediate") -> None:
-        """Stands for `result.cancel`: a cancel by the application, unless the SDK calls it because our pump was cancelled."""
+        """Stands for `result.cancel`: a cancel by the application, unless the SDK calls it because our pump was
+        cancelled.
+        """
         if self._pump is None or asyncio.current_task() is not self._pump:
             if self.live:
                 self._cancel_seen(mode)
@@ -345,7 +356,7 @@ class StreamedSource:
             return failure("input_guardrail")
         if evidence.response == "refused":
             return failure("refusal")
-        return failure(response_code or "model_failed")
+        return failure(response_code if response_code is not None and response_code in CODES else "model_failed")
 
     def _closing(self, kind: str) -> Iterator[Draft]:
         yield from self._tripped()
@@ -360,7 +371,7 @@ class StreamedSource:
         ):
             for item in results:
                 if item.output.tripwire_triggered:
-                    yield "guardrail.tripped", {"stage": stage, "name": valid(str(item.guardrail.get_name()))[:128]}
+                    yield "guardrail.tripped", {"stage": stage, "name": name_of(item.guardrail.get_name())[:128]}
 
 
 _OBSERVERS: Final[Mapping[str, Callable[[StreamedSource, tuple[Any, ...]], Drafts]]] = {

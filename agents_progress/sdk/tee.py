@@ -1,9 +1,10 @@
-"""The user's side of a drained run: `stream_events` and `cancel` as the SDK has them, fed by the owner instead of the queue.
+"""The user's side of a drained run: `stream_events` and `cancel` as the SDK has them, fed by the owner instead of the
+queue.
 
-The owner alone iterates the SDK's stream, so that a slow, dead or leaving reader never holds the run back. Whoever iterates the
-result still sees the same events in the same order and the same exception. What leaving does to the run is what it does on the
-SDK alone: a cancellation that hits the wait for an event cancels the run, one that hits the loop's body does not; breaking off
-does nothing; closing waits for the run.
+The owner alone iterates the SDK's stream, so that a slow, dead or leaving reader never holds the run back. Whoever
+iterates the result still sees the same events in the same order and the same exception. What leaving does to the run is
+what it does on the SDK alone: a cancellation that hits the wait for an event cancels the run, one that hits the loop's
+body does not; breaking off does nothing; closing waits for the run.
 
 Source: `RunResultStreaming.stream_events` and `cancel`, openai-agents 0.24.
 """
@@ -19,8 +20,8 @@ from typing import Any
 class Tee:
     """Passes SDK events on to any number of iterators.
 
-    With ``retain`` events wait for an iterator that is still to come, as in the SDK's own queue; one that starts while no other is
-    at work continues where the last one stopped. Without it an iterator sees what comes after it started.
+    With ``retain`` events wait for an iterator that is still to come, as in the SDK's own queue; one that starts while
+    no other is at work continues where the last one stopped. Without it an iterator sees what comes after it started.
     """
 
     def __init__(self, retain: bool, cancel_quietly: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Text of model responses: which item a delta belongs to, and whether what was streamed is what the model finally said."""
+"""Text of model responses: which item a delta belongs to, and whether the deltas are what the model finally said."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ class Ids:
 
     def take(self, proposed: object) -> str:
         """An id for one more thing. A usable id that was given before comes back as ``id#2``, ``id#3``, ..."""
-        if isinstance(proposed, str) and _ID.fullmatch(proposed):
-            chosen, again = proposed, 1
-            while chosen in self.used:
-                again += 1
-                chosen = f"{proposed}#{again}"
-        else:
-            self.count += 1
-            chosen = f"{self.prefix}-{self.count}"
+        usable = isinstance(proposed, str) and _ID.fullmatch(proposed) is not None
+        chosen = str(proposed) if usable else self._counted()
+        again = 1
+        while chosen in self.used:
+            again += 1
+            chosen = f"{proposed}#{again}" if usable else self._counted()
         self.used.add(chosen)
         return chosen
+
+    def _counted(self) -> str:
+        self.count += 1
+        return f"{self.prefix}-{self.count}"
 
 
 @dataclass(slots=True)

@@ -1,9 +1,10 @@
-"""SDK events in, our drafts out: the only place that knows the shapes of SDK events. No I/O, no clock of its own, no SDK import.
+"""SDK events in, our drafts out: the only place that knows the shapes of SDK events. No I/O, no clock of its own, no
+SDK import.
 
-Dispatch is on `type` strings and never on classes: the openai client parses unknown raw events and items into classes they are not
-(openai 3.57: `ResponseAudioDeltaEvent`, `ResponseOutputMessage`). Two tables say what happens to each raw event type and each run
-item name; what stands in neither is counted as unknown. An unknown raw event is a note; an unknown run item or stream event
-blocks success unless the application allowed it.
+Dispatch is on `type` strings and never on classes: the openai client parses unknown raw events and items into classes
+they are not (openai 3.57: `ResponseAudioDeltaEvent`, `ResponseOutputMessage`). Two tables say what happens to each raw
+event type and each run item name; what stands in neither is counted as unknown. An unknown raw event is a note; an
+unknown run item or stream event blocks success unless the application allowed it.
 
 Sources: openai-agents 0.18 to 0.24 `agents.stream_events`, openai 2.54 to 3.57 `openai.types.responses`.
 """
@@ -19,14 +20,14 @@ from agents_progress.outcome import ResponseEvent, ResponseQuality
 from agents_progress.sdk.calls import HOSTED, KINDS, Calls
 from agents_progress.sdk.text import Ids, Texts, message_texts
 from agents_progress.sdk.usage import Usage
-from agents_progress.unicode import valid
+from agents_progress.unicode import name_of
 
 Drafts: TypeAlias = Iterable[Draft]
 
 
 class Translator:
-    """Translates one run. Besides the drafts it keeps the facts that only the raw events tell: how the last model response
-    ended, with which status, and whether the last message was a refusal.
+    """Translates one run. Besides the drafts it keeps the facts that only the raw events tell: how the last model
+    response ended, with which status, and whether the last message was a refusal.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Translator:
         self._block_unknown = block_unknown
         self._noted: set[str] = set()
         self._raw: dict[str, Callable[[Any], Drafts]] = {
-            type_: handler.__get__(self) for type_, handler in RAW_EVENTS.items() if callable(handler)
+            type_: step.__get__(self) for type_, step in RAW_EVENTS.items() if callable(step)
         }
         self._raw["response.output_text.delta"] = self._texts.answer_delta
 
@@ -61,22 +62,22 @@ class Translator:
         """The drafts of one SDK stream event, in order; often none."""
         if event.type == "raw_response_event":
             data = event.data
-            handler = self._raw.get(data.type)
-            if handler is not None:
-                return handler(data)
+            step = self._raw.get(data.type)
+            if step is not None:
+                return step(data)
             return () if data.type in RAW_EVENTS else self._unknown_raw(data.type)
         if event.type == "run_item_stream_event":
-            item_handler = RUN_ITEMS.get(event.name)
-            if item_handler is None:
+            about = RUN_ITEMS.get(event.name)
+            if about is None:
                 return self.unsupported("run_item", str(event.name))
-            return item_handler(self, event.item) if callable(item_handler) else ()
+            return about(self, event.item) if callable(about) else ()
         if event.type == "agent_updated_stream_event":
             return self._agent_updated(str(event.new_agent.name))
         return self.unsupported("stream_event", str(event.type))
 
     def unsupported(self, what: str, name: str) -> Drafts:
         """Something this release does not know, which may change what the run means."""
-        payload = {"what": what, "name": valid(name)[:128]}
+        payload = {"what": what, "name": name_of(name)[:128]}
         return (("adapter.unsupported" if self._block_unknown else "note.unsupported", payload),)
 
     def llm_started(self) -> Drafts:
@@ -111,9 +112,9 @@ class Translator:
             "response_id": self._response_id or self._responses.take(getattr(response, "id", None))
         }
         if self.last_reason:
-            payload["reason"] = valid(str(self.last_reason))[:128]
+            payload["reason"] = name_of(self.last_reason)[:128]
         if self.last_code:
-            payload["code"] = valid(str(self.last_code))[:128]
+            payload["code"] = name_of(self.last_code)[:128]
         self._response_id = None
         yield from self.calls.response_ended(completed=self.last_quality == "ok")
         yield _MODEL_ENDS[self.last_quality], payload
@@ -156,7 +157,7 @@ class Translator:
         return self.calls.hosted_progress(data.item_id)
 
     def _unknown_raw(self, type_: str) -> Drafts:
-        name = valid(str(type_))[:128]
+        name = name_of(type_)[:128]
         if name in self._noted or len(self._noted) >= _NOTED_AT_MOST:
             return ()
         self._noted.add(name)
@@ -185,19 +186,19 @@ class Translator:
     def _handoff_requested(self, item: Any) -> Iterator[Draft]:
         name = _field(item.raw_item, "name")
         self.calls.handed_off(_field(item.raw_item, "call_id"))
-        source = valid(str(item.agent.name))
-        target = valid(_handoff_names(item.agent).get(name, name or "agent"))
+        source = name_of(item.agent.name)
+        target = name_of(_handoff_names(item.agent).get(name, name or "agent"))
         self._pending_handoffs.append((source, target))
         yield "handoff.requested", {"from_agent": source, "to_agent": target}
 
     def _handoff_done(self, item: Any) -> Iterator[Draft]:
         self.calls.handed_off(_field(item.raw_item, "call_id"))
-        source, target = valid(str(item.source_agent.name)), valid(str(item.target_agent.name))
+        source, target = name_of(item.source_agent.name), name_of(item.target_agent.name)
         self._pending_handoffs.clear()
         yield "handoff.completed", {"from_agent": source, "to_agent": target}
 
     def _agent_updated(self, name: str) -> Iterator[Draft]:
-        name = valid(name)
+        name = name_of(name)
         for source, target in self._pending_handoffs:
             if target == name:  # an input filter swallowed the item that says so
                 yield "handoff.completed", {"from_agent": source, "to_agent": target}
@@ -212,7 +213,9 @@ def _field(raw: Any, name: str) -> Any:
 
 
 def _handoff_names(agent: Any) -> dict[str, str]:
-    """Tool name to agent name of every handoff an agent may make. Source: `agents.Handoff`, `Handoff.default_tool_name`."""
+    """Tool name to agent name of every handoff an agent may make. Source: `agents.Handoff`,
+    `Handoff.default_tool_name`.
+    """
     names: dict[str, str] = {}
     handoffs: list[Any] = getattr(agent, "handoffs", None) or []
     for handoff in handoffs:
@@ -225,7 +228,9 @@ def _handoff_names(agent: Any) -> dict[str, str]:
 
 
 def _quality(event: ResponseEvent, response: Any) -> ResponseQuality:
-    """The worst of a response's event, its status and its messages' statuses: gateways send `completed` around a cut answer."""
+    """The worst of a response's event, its status and its messages' statuses: gateways send `completed` around a cut
+    answer.
+    """
     statuses = {event, getattr(response, "status", None)}
     statuses |= {
         _field(item, "status") for item in getattr(response, "output", None) or () if _field(item, "type") == "message"
@@ -248,9 +253,9 @@ _MODEL_ENDS: Final[Mapping[ResponseQuality, str]] = {
     "failed": "model.failed",
 }
 
-RawHandler: TypeAlias = Callable[[Translator, Any], Drafts]
+Step: TypeAlias = Callable[[Translator, Any], Drafts]
 
-RAW_EVENTS: Final[Mapping[str, RawHandler | str]] = {
+RAW_EVENTS: Final[Mapping[str, Step | str]] = {
     "response.queued": "not started yet",
     "response.created": Translator._response_created,
     "response.in_progress": "says no more than created",
@@ -313,7 +318,7 @@ RAW_EVENTS: Final[Mapping[str, RawHandler | str]] = {
 }
 """Every raw type of openai 3.57: what translates it, or why it is dropped."""
 
-RUN_ITEMS: Final[Mapping[str, RawHandler | str]] = {
+RUN_ITEMS: Final[Mapping[str, Step | str]] = {
     "message_output_created": Translator._message_created,
     "reasoning_item_created": "its raw events say it",
     "tool_called": Translator._tool_called,

@@ -30,8 +30,9 @@ def events(turn: Turn, number: int, request: JSON) -> Iterator[Frame | Step]:
     numbers = count()
     for frame in _Response(turn, number, request).events():
         if isinstance(frame, dict) and "sequence_number" not in frame:
-            frame = {**frame, "sequence_number": next(numbers)}
-        yield frame
+            yield {**frame, "sequence_number": next(numbers)}
+        else:
+            yield frame
 
 
 def body(turn: Turn, number: int, request: JSON) -> Iterator[Frame | Step]:

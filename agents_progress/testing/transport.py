@@ -20,16 +20,16 @@ if TYPE_CHECKING or int(openai.__version__.partition(".")[0]) >= 3:
 else:
     import httpx
 
-Handler = Callable[[str, JSON], "httpx.Response"]
+Answerer = Callable[[str, JSON], "httpx.Response"]
 
 
-def client(handler: Handler) -> httpx.AsyncClient:
-    """An HTTP client that opens no socket: `handler(path, body)` answers every request."""
+def client(answerer: Answerer) -> httpx.AsyncClient:
+    """An HTTP client that opens no socket: `answerer(path, body)` answers every request."""
 
     async def answer(request: httpx.Request) -> httpx.Response:
         body = json.loads(await request.aread() or b"{}")
         await asyncio.sleep(0)  # a real request is never answered within the same step of the event loop
-        return handler(request.url.path, body)
+        return answerer(request.url.path, body)
 
     responder: Callable[[httpx.Request], Coroutine[None, None, httpx.Response]] = answer
     return httpx.AsyncClient(transport=httpx.MockTransport(responder))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, assert_type
 
 from agents import Agent, Runner, function_tool
 from agents.result import RunResultStreaming
 from agents.stream_events import StreamEvent
 from pydantic import BaseModel
-from typing_extensions import assert_type
 
 from agents_progress import (
     Disclosure,

@@ -1,4 +1,4 @@
-"""Mistakes in user code. Never executed: each line that ends in `# wrong` must be refused by every type checker, and no other."""
+"""Mistakes in user code. Never executed: every type checker refuses the lines that end in `# wrong`, and no other."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def use() -> None:
     progress(no_run)  # wrong
     outcome = await total("x")
     outcome.kind = "succeeded"  # wrong
-    outcome.is_complete  # wrong
+    print(outcome.is_complete)  # wrong
     Verdict("yes")  # wrong
     RunView("r", language="fr")  # wrong
     Disclosure(hold="long")  # wrong
