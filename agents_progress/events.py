@@ -50,7 +50,16 @@ class Envelope(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The envelope as a plain object with exactly the seven fields of the protocol."""
-        return {"protocol": PROTOCOL, **self._asdict()}
+        event_id, run_id, seq, type_, occurred_at, payload = self
+        return {
+            "protocol": PROTOCOL,
+            "event_id": event_id,
+            "run_id": run_id,
+            "seq": seq,
+            "type": type_,
+            "occurred_at": occurred_at,
+            "payload": payload,
+        }
 
     def to_json(self) -> bytes:
         """The envelope as strict UTF-8 JSON: no NaN, no lone surrogate."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from agents_progress.events import Envelope
 from agents_progress.rows import OPEN_STATES, Activity, Interaction, Message, ToolState
+from agents_progress.standing import UPDATES
 from agents_progress.verify import digest
 
 if TYPE_CHECKING:
@@ -268,3 +269,6 @@ FOLDS: Final[Mapping[str, Fold]] = {
     "run.lost": _run_lost,
     "app.checked": _app_checked,
 }
+
+STEADY: Final[Mapping[str, Fold]] = {type_: fold for type_, fold in FOLDS.items() if type_ not in UPDATES}
+"""The steps that leave the standing of a moving run as it is."""

@@ -84,6 +84,9 @@ class RunLog:
         if type_ == "text.delta" and self._plain and "channel" not in payload:
             # An answer without masks is most of what most runs say, so it takes the shortest way.
             if self._coalesce is None:
+                item_id = payload["item_id"]
+                payload["index"] = index = self._indexes.get(item_id, 0)
+                self._indexes[item_id] = index + 1
                 return self._stamp(type_, payload)
             if payload["item_id"] == self._open_answer:
                 text = payload["text"]
@@ -98,7 +101,7 @@ class RunLog:
                     self._gather(screened, self._coalesce)
                 else:
                     self._release()
-                    self._stamp(screened_type, screened)
+                    self._stamp(screened_type, self._indexed(screened_type, screened))
         except Exception as error:  # noqa: BLE001 - what cannot be screened does not leave, and does not fail the run
             self._on_fault("disclose", error)
         return None
@@ -166,18 +169,24 @@ class RunLog:
         payload = self._open_payload
         if payload is not None:
             self._open_payload = self._open_answer = None
-            text = "".join(self._open_texts)
+            payload = {**payload, "text": "".join(self._open_texts)}
             self._open_texts.clear()
             self._open_chars = 0
-            self._stamp("text.delta", {**payload, "text": text})
+            self._stamp("text.delta", self._indexed("text.delta", payload))
+
+    def _indexed(self, type_: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """A delta with its place among the deltas of its item; any other payload as it is."""
+        if type_ == "text.delta":
+            item = payload["item_id"] if "channel" not in payload else (payload["item_id"], payload["channel"])
+        elif type_ == "tool.arguments.delta":
+            item = payload["call_id"], "arguments"
+        else:
+            return payload
+        payload["index"] = index = self._indexes.get(item, 0)
+        self._indexes[item] = index + 1
+        return payload
 
     def _stamp(self, type_: str, payload: dict[str, Any]) -> None:
-        if type_ in ("text.delta", "tool.arguments.delta"):
-            item = payload.get("item_id") if "channel" not in payload else (payload["item_id"], payload["channel"])
-            item = item or (payload["call_id"], "arguments")
-            indexes = self._indexes
-            payload["index"] = index = indexes.get(item, 0)
-            indexes[item] = index + 1
         self.seq = seq = self.seq + 1
         fields = (f"{self.run_id}:{seq}", self.run_id, seq, type_, self._now(), payload)
         self._pending.append(tuple.__new__(Envelope, fields))
@@ -242,9 +251,11 @@ class RunLog:
     async def read(self, after_seq: int = 0) -> AsyncIterator[Envelope]:
         """Every stored envelope after a sequence number, then each new one, until the log is closed or broken."""
         while True:
-            for envelope in await self._after(after_seq):
-                after_seq = envelope.seq
+            batch = await self._after(after_seq)
+            for envelope in batch:
                 yield envelope
+            if batch:
+                after_seq = batch[-1].seq
             if self.broken:
                 return
             if not self._recent or self._recent[-1].seq <= after_seq:

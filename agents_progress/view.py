@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from agents_progress.errors import BadEnvelope, BadPayload, BadSnapshot, UnknownEventType
 from agents_progress.events import Envelope, check_payload, parse_envelope, parse_known
-from agents_progress.fold import FOLDS, Contradiction
+from agents_progress.fold import FOLDS, STEADY, Contradiction
 from agents_progress.messages import Language, Status, sentence
 from agents_progress.payloads import NOTE_PREFIX
 from agents_progress.rows import Activity, Interaction, Message
@@ -155,8 +155,18 @@ class RunView:
             for envelope in envelopes:
                 self.feed(envelope)
             return
+        standing = self.standing
+        steady = standing.moved and not standing.ended
         for envelope in envelopes:
-            self._take(envelope, checked=True)
+            step = STEADY.get(envelope.type) if steady else None
+            if step is None:
+                self._take(envelope, checked=True)
+                steady = standing.moved and not standing.ended
+                continue
+            try:
+                step(self, envelope)
+            except Contradiction:
+                self._issue("bad_payload_or_transition", envelope.seq)
         self.seq = last.seq
         self._recent.update({envelope.event_id: envelope for envelope in envelopes})
         self._forget()
@@ -191,7 +201,8 @@ class RunView:
 
     def _forget(self) -> None:
         if len(self._recent) > 2 * REMEMBERED:
-            self._recent = {name: seen for name, seen in self._recent.items() if self._remembers(seen)}
+            oldest = self.seq - REMEMBERED
+            self._recent = {name: seen for name, seen in self._recent.items() if seen.seq > oldest}
 
     def _remembers(self, seen: Envelope | _Seen) -> bool:
         return seen.seq > self.seq - REMEMBERED

@@ -60,6 +60,11 @@ COMMIT;
 """
 
 
+_INSERTS: Final = [
+    (size, f"INSERT INTO envelopes VALUES {', '.join(['(?, ?, ?)'] * size)}") for size in (256, 32, 4, 1)
+]
+
+
 @dataclass(slots=True)
 class _Batch:
     envelopes: Sequence[Envelope]
@@ -304,8 +309,16 @@ def _write(db: sqlite3.Connection, batch: _Batch) -> None:
         "UPDATE runs SET seq = ?, updated_at = ?, standing = ? WHERE run = ?",
         (last.seq, last.occurred_at, standing, run),
     )
-    rows = [(run, envelope.seq, body) for envelope, body in zip(envelopes, bodies, strict=True)]
-    db.executemany("INSERT INTO envelopes VALUES (?, ?, ?)", rows)
+    _insert(db, [(run, envelope.seq, body) for envelope, body in zip(envelopes, bodies, strict=True)])
+
+
+def _insert(db: sqlite3.Connection, rows: Sequence[tuple[int | None, int, bytes]]) -> None:
+    """Many rows a statement: after each one this thread must win the interpreter back from the loop that makes events."""
+    start = 0
+    for size, statement in _INSERTS:
+        while len(rows) - start >= size:
+            db.execute(statement, [value for row in rows[start : start + size] for value in row])
+            start += size
 
 
 def _envelope(body: bytes, path: str) -> Envelope:

@@ -31,7 +31,7 @@ NUDGE_AFTER_S: Final = 0.5
 long.
 """
 
-YIELD_EVERY: Final = 256
+YIELD_EVERY: Final = 1024
 """Events taken in one go before the loop's other tasks get their turn."""
 
 _NO_ERROR: Final = (asyncio.CancelledError, GeneratorExit)

@@ -53,19 +53,18 @@ class Translator:
         self._pending_handoffs: list[tuple[str, str]] = []
         self._block_unknown = block_unknown
         self._noted: set[str] = set()
-        self._raw: dict[str, Callable[[Any], Drafts]] = {
-            type_: step.__get__(self) for type_, step in RAW_EVENTS.items() if callable(step)
-        }
-        self._raw["response.output_text.delta"] = self._texts.answer_delta
 
     def translate(self, event: Any) -> Drafts:
         """The drafts of one SDK stream event, in order; often none."""
         if event.type == "raw_response_event":
             data = event.data
-            step = self._raw.get(data.type)
-            if step is not None:
-                return step(data)
-            return () if data.type in RAW_EVENTS else self._unknown_raw(data.type)
+            type_ = data.type
+            if type_ == "response.output_text.delta":  # most of what most runs say
+                return self._texts.answer_delta(data)
+            step = RAW_EVENTS.get(type_)
+            if step is None:
+                return self._unknown_raw(type_)
+            return step(self, data) if callable(step) else ()
         if event.type == "run_item_stream_event":
             about = RUN_ITEMS.get(event.name)
             if about is None:
