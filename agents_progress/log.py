@@ -22,6 +22,11 @@ from agents_progress.view import RunView
 KEPT: Final = 1024
 """Envelopes kept in memory for readers that are nearly up to date; the others read from the journal."""
 
+BATCH: Final = 4096
+"""Envelopes stored at once, at most: what a batch takes in memory while it is written."""
+LAG: Final = 2048
+BREATH_S: Final = 0.001
+
 
 @dataclass(frozen=True, slots=True)
 class Coalesce:
@@ -110,6 +115,15 @@ class RunLog:
         """Write that no ending is known. The reason is one of ours, so it passes even when screening is at fault."""
         self._release()
         self._stamp("run.lost", {"reason": reason})
+
+    def breath(self) -> float:
+        """Seconds to let go of the processor for, between two stretches of events that outrun the journal.
+
+        A loop that never waits starves the journal's thread: it gives the interpreter away at every turn, and takes it
+        back before the thread has woken. At the pace of a real model there is no lag, and this is 0.
+        """
+        waiting = len(self._pending)
+        return BREATH_S * min(waiting / LAG, 10) if waiting > LAG else 0.0
 
     async def flush(self) -> None:
         """Wait until everything written so far is stored and delivered, or the log is broken."""
@@ -203,7 +217,7 @@ class RunLog:
     async def _store_pending(self) -> None:
         try:
             while self._pending:
-                batch, self._pending = self._pending, []
+                batch, self._pending = self._pending[:BATCH], self._pending[BATCH:]
                 if not self.broken:
                     await self._store(batch)
         except asyncio.CancelledError:

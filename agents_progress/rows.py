@@ -11,7 +11,7 @@ ActivityKind: TypeAlias = Literal[
 ]
 
 OPEN_STATES: Final[frozenset[str]] = frozenset({"requested", "running"})
-_JOIN_AT: Final = 512
+JOIN_AT: Final = 512
 """So many deltas become one piece: memory stays near the text's own, and appending stays linear."""
 
 
@@ -31,9 +31,13 @@ class Message:
         """Add one delta."""
         self.newest.append(text)
         self.deltas += 1
-        if len(self.newest) == _JOIN_AT:
-            self.pieces.append("".join(self.newest))
-            self.newest.clear()
+        if len(self.newest) == JOIN_AT:
+            self.join()
+
+    def join(self) -> None:
+        """Make one piece of the newest deltas."""
+        self.pieces.append("".join(self.newest))
+        self.newest.clear()
 
     def replace(self, text: str) -> None:
         """Put the authoritative text in the place of the deltas."""

@@ -72,7 +72,7 @@ STAGES: dict[str, tuple[type, str, str, int]] = {
     "observing a hook": (StreamedSource, "_observe", "observe", 1),
     "observing a tool's start": (StreamedSource, "_observe", "observe", 4),
     "disclosing": (Screen, "pass_on", "disclose", 4),
-    "reducing": (RunView, "_take", "reduce", 4),
+    "reducing": (RunView, "feed_all", "reduce", 3),
     "closing the rows": (StreamedSource, "_closing", "conclude", 1),
     "reading the evidence": (StreamedSource, "conclude", "conclude", 1),
 }
@@ -218,6 +218,24 @@ async def test_a_journal_that_hangs_holds_readers_but_not_the_model_nor_a_cancel
     release.set()
     log = await reader
     assert log.ending["outcome"] == "cancelled" and log == await stored(journal, run.id)
+
+
+def test_a_journal_that_hangs_does_not_hold_a_loop_that_shuts_down() -> None:
+    class Hanging(MemoryJournal):
+        async def append(self, envelopes: Any, **more: Any) -> None:
+            await asyncio.Event().wait()
+
+    async def main(cancel: bool) -> None:
+        run = started(scripted(turn(text("hel", wait(asyncio.Event())))), journal=Hanging(), settle=0.1)
+        await soon(lambda: run.result and run.result.current_turn == 1)
+        if cancel:
+            run.cancel()
+            await soon(lambda: run.result.run_loop_task.done())
+
+    begun = time.monotonic()
+    for cancel in (True, False):
+        asyncio.run(main(cancel))
+    assert time.monotonic() - begun < 5
 
 
 # Sinks.

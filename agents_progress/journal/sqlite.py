@@ -313,7 +313,7 @@ def _write(db: sqlite3.Connection, batch: _Batch) -> None:
 
 
 def _insert(db: sqlite3.Connection, rows: Sequence[tuple[int | None, int, bytes]]) -> None:
-    """Many rows a statement: after each one this thread must win the interpreter back from the loop that makes events."""
+    """Many rows a statement: after each one this thread must win the interpreter back from the event loop."""
     start = 0
     for size, statement in _INSERTS:
         while len(rows) - start >= size:

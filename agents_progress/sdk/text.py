@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents_progress.disclosure import Draft
+from agents_progress.rows import JOIN_AT, Message
 from agents_progress.unicode import valid
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -42,10 +43,16 @@ class _Item:
     """One message or reasoning item of the current response; ``streamed`` holds its deltas by channel."""
 
     item_id: str
-    answer: list[str] = field(default_factory=list)
-    streamed: dict[str, list[str]] = field(default_factory=dict)
+    answer: Message
+    streamed: dict[str, Message] = field(default_factory=dict)
     parts: dict[tuple[str, int], str] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
+
+    def channel(self, channel: str) -> Message:
+        """What was streamed on a channel, so far."""
+        if channel not in self.streamed:
+            self.streamed[channel] = Message(self.item_id, channel)
+        return self.streamed[channel]
 
 
 class Texts:
@@ -70,14 +77,17 @@ class Texts:
         item = self._items.get(data.output_index)
         if item is None:
             item = self._begin(data.output_index, data.item_id)
-        item.answer.append(text)
+        answer = item.answer
+        answer.newest.append(text)
+        if len(answer.newest) == JOIN_AT:
+            answer.join()
         return (("text.delta", {"item_id": item.item_id, "text": text}),)
 
     def delta(self, place: int, item_id: object, text: str, channel: str) -> Draft:
         """One raw delta of another channel, of the item at a place of the response."""
         item = self._items.get(place) or self._begin(place, item_id)
         text = valid(text)
-        item.streamed.setdefault(channel, []).append(text)
+        item.channel(channel).append(text)
         return "text.delta", {"item_id": item.item_id, "text": text, "channel": channel}
 
     def part_done(self, place: int, item_id: object, part: int, text: str, channel: str) -> Iterator[Draft]:
@@ -92,7 +102,7 @@ class Texts:
         item = self._items.get(place) or self._begin(place, getattr(raw, "id", None))
         self._unmatched += 1
         for channel, whole in message_texts(raw).items():
-            if whole or item.streamed.get(channel):
+            if whole or item.channel(channel).text:
                 yield from self._complete(item, channel, whole)
 
     def message_created(self, raw: Any) -> Iterator[Draft]:
@@ -100,19 +110,23 @@ class Texts:
         if self._unmatched:
             self._unmatched -= 1
             return
-        if any(any(item.streamed.values()) for item in self._items.values()):
+        if any(message.text for item in self._items.values() for message in item.streamed.values()):
             return  # deltas came, the item's own end did not
         for channel, whole in message_texts(raw).items():
             if whole:
-                yield from self._complete(_Item(self._ids.take(getattr(raw, "id", None))), channel, whole)
+                yield from self._complete(self._new(getattr(raw, "id", None)), channel, whole)
 
     def _begin(self, place: int, item_id: object) -> _Item:
-        item = self._items[place] = _Item(self._ids.take(item_id))
-        item.streamed["answer"] = item.answer
+        item = self._items[place] = self._new(item_id)
         return item
 
+    def _new(self, proposed: object) -> _Item:
+        item_id = self._ids.take(proposed)
+        answer = Message(item_id, "answer")
+        return _Item(item_id, answer, {"answer": answer})
+
     def _complete(self, item: _Item, channel: str, whole: str) -> Iterator[Draft]:
-        streamed = "".join(item.streamed.get(channel, ()))
+        streamed = item.channel(channel).text
         if channel in item.finished and whole == streamed:
             return
         payload: dict[str, Any] = {"item_id": item.item_id}
@@ -120,7 +134,7 @@ class Texts:
             payload["channel"] = channel
         if whole != streamed:
             payload["text"] = whole
-            item.streamed.setdefault(channel, [])[:] = [whole]
+            item.channel(channel).replace(whole)
         item.finished.add(channel)
         yield "text.completed", payload
 

@@ -1,0 +1,227 @@
+"""Readers of a run: they see what is stored, in order, as late as they like, and never slow the run or end it."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import Agent, function_tool
+from staging import (
+    Log,
+    Prebuilt,
+    call_item,
+    item_done,
+    log_of,
+    message_item,
+    response_completed,
+    response_created,
+    scripted,
+    soon,
+    started,
+    stored,
+    text_delta,
+)
+
+from agents_progress.errors import JournalUnavailable
+from agents_progress.journal import Journal, MemoryJournal, open_journal
+from agents_progress.log import KEPT
+from agents_progress.run import Run
+from agents_progress.testing import text, turn, wait
+
+MANY = 3 * KEPT
+
+
+@function_tool
+async def look() -> str:
+    return "ok"
+
+
+class Turns(Prebuilt):
+    """A model of many equal turns, which notes when each of them was asked for."""
+
+    def __init__(self, turns: int) -> None:
+        super().__init__()
+        self.turns = turns
+        self.asked: list[float] = []
+        self.reached = asyncio.Event()
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        self.asked.append(time.perf_counter())
+        number = len(self.asked)
+        if number == self.turns // 2:
+            self.reached.set()
+        yield response_created()
+        for _ in range(20):
+            yield text_delta("word ")
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.002)  # what the network and the model take
+        item = message_item("word " * 20) if number == self.turns else call_item("look", "{}", f"c{number}")
+        yield item_done(item, 1)
+        yield response_completed(item)
+
+    def between(self, turns: slice) -> float:
+        """The median time from one model call to the next, in milliseconds."""
+        moments = self.asked[turns]
+        return 1000 * statistics.median(b - a for a, b in zip(moments, moments[1:], strict=False))
+
+
+@pytest.mark.parametrize("coalesced", [True, False])
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+async def test_slow_and_dead_readers_leave_the_time_between_model_calls_as_it_is(
+    kind: str, coalesced: bool, tmp_path: Path
+) -> None:
+    model = Turns(80)
+    journal: Journal = MemoryJournal() if kind == "memory" else open_journal(f"sqlite:///{tmp_path}/runs.db")
+    options = {} if coalesced else {"coalesce": None}
+    run = started(Agent(name="A", model=model, tools=[look]), journal=journal, max_turns=100, **options)
+
+    async def read_slowly() -> None:
+        async for _ in run:
+            await asyncio.sleep(0.03)
+
+    await model.reached.wait()  # half of the run is over, without any reader
+    slow = [asyncio.create_task(read_slowly()) for _ in range(5)]
+    dead = [aiter(run) for _ in range(5)]
+    for reader in dead:
+        await anext(reader)
+    assert (await run).kind == "succeeded"
+    alone, read = model.between(slice(2, 39)), model.between(slice(42, 80))
+    print(f"{kind}: between model calls {alone:.2f} ms alone, {read:.2f} ms with readers, ratio {read / alone:.2f}")
+    assert read <= 1.2 * alone
+    for reader in slow:
+        assert not reader.done(), "it still reads"
+        reader.cancel()
+    for each in dead:
+        await each.aclose()  # type: ignore[attr-defined]
+    await asyncio.gather(*slow, return_exceptions=True)
+    await journal.close()
+
+
+def long_run(journal: Journal, gate: asyncio.Event | None = None) -> Run:
+    """A run of many envelopes, which can be held before its end."""
+
+    class Long(Prebuilt):
+        async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+            yield response_created()
+            for number in range(MANY):
+                yield text_delta(f"{number} ")
+                if not number % 16:
+                    await asyncio.sleep(0)
+            if gate is not None:
+                await gate.wait()
+            item = message_item("".join(f"{number} " for number in range(MANY)))
+            yield item_done(item)
+            yield response_completed(item)
+
+    return started(Agent(name="A", model=Long()), journal=journal, coalesce=None)
+
+
+class Watched(MemoryJournal):
+    """Counts what is read of it, and fails to be read when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+        self.away = False
+
+    async def read(self, run_id: str, after_seq: int = 0, limit: int = 1000) -> Any:
+        self.reads += 1
+        if self.away:
+            raise JournalUnavailable("the journal cannot be read now")
+        return await super().read(run_id, after_seq, limit)
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+async def test_a_reader_that_begins_after_the_end_sees_everything(kind: str, tmp_path: Path) -> None:
+    journal: Journal = MemoryJournal() if kind == "memory" else open_journal(f"sqlite:///{tmp_path}/runs.db")
+    run = long_run(journal)
+    assert (await run).kind == "succeeded"
+    late = await log_of(run)
+    assert [envelope.seq for envelope in late.envelopes] == list(range(1, len(late.types) + 1))
+    assert late.types.count("text.delta") == MANY and late.types[-1] == "run.ended"
+    assert late.view.text == run.view.text == late.ending["final_output"]
+    assert late == await stored(journal, run.id)
+    await journal.close()
+
+
+async def test_a_reader_far_behind_reads_from_the_journal_and_memory_stays_bounded() -> None:
+    journal, gate = Watched(), asyncio.Event()
+    run = long_run(journal, gate)
+    behind = aiter(run)
+    seen = [await anext(behind)]
+    await soon(lambda: run.view.seq >= MANY)
+    assert journal.reads == 0 and len(run._owner.log._recent) <= 2 * KEPT
+    gate.set()
+    seen += [envelope async for envelope in behind]
+    assert journal.reads >= 1
+    assert [envelope.seq for envelope in seen] == list(range(1, len(seen) + 1)) and seen[-1].type == "run.ended"
+    reads = journal.reads
+    recent = run._owner.log.read(len(seen) - 10)
+    assert [envelope.seq async for envelope in recent] == [envelope.seq for envelope in seen[-10:]]
+    assert journal.reads == reads, "who is nearly up to date costs the journal nothing"
+
+
+async def test_a_reader_whose_reading_fails_does_not_take_the_ending_from_the_run() -> None:
+    journal, gate = Watched(), asyncio.Event()
+    run = long_run(journal, gate)
+    behind = aiter(run)
+    await anext(behind)
+    await soon(lambda: run.view.seq >= MANY)
+    journal.away = True
+    left = [envelope async for envelope in behind]
+    assert not any(envelope.type == "run.ended" for envelope in left), "it sees no ending, so it shows unknown"
+    journal.away = False
+    gate.set()
+    outcome = await run
+    assert (await stored(journal, run.id)).ending["outcome"] == "succeeded"
+    assert outcome.kind == "succeeded" and run.view.status == "checking"
+    assert (await log_of(run)).ending["outcome"] == "succeeded"
+
+
+async def test_nothing_is_delivered_before_it_is_stored(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/runs.db"
+    journal, other = open_journal(url), open_journal(url)
+    run = started(scripted(turn(text("one two three four five"))), journal=journal, coalesce=None)
+    async for envelope in run:
+        assert await other.read(run.id, envelope.seq - 1, 1) == [envelope]
+    for each in (journal, other):
+        await each.close()
+
+
+async def test_many_readers_in_all_states_see_one_log(journal: MemoryJournal) -> None:
+    gate = asyncio.Event()
+    run = started(scripted(turn(text("one ", wait(gate), "two three"))), journal=journal, coalesce=None)
+
+    async def read(number: int) -> Log:
+        seen = []
+        async for envelope in run:
+            seen.append(envelope)
+            for _ in range(number % 5):
+                await asyncio.sleep(0)
+        return Log(seen)
+
+    readers = [asyncio.create_task(read(number)) for number in range(200)]
+    await asyncio.sleep(0)
+    for reader in readers[::10]:
+        reader.cancel()
+    gate.set()
+    logs = await asyncio.gather(*readers, return_exceptions=True)
+    whole = await stored(journal, run.id)
+    assert sum(isinstance(log, asyncio.CancelledError) for log in logs) == 20
+    assert all(log == whole for log in logs if isinstance(log, Log))
+
+
+async def test_a_reader_sees_text_within_the_time_of_coalescing_although_nothing_follows() -> None:
+    run = started(scripted(turn(text("hel", wait(asyncio.Event())))))
+    async with asyncio.timeout(2):
+        async for envelope in run:
+            if envelope.type == "text.delta":
+                assert envelope.payload["text"] == "hel"
+                break
+    run.cancel()
+    await run
