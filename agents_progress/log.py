@@ -8,6 +8,7 @@ left without an ending.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,8 +25,8 @@ KEPT: Final = 1024
 
 BATCH: Final = 4096
 """Envelopes stored at once, at most: what a batch takes in memory while it is written."""
-LAG: Final = 2048
-BREATH_S: Final = 0.001
+BREATH_S: Final = 0.00005
+"""As long as a sleeping thread needs to wake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +117,14 @@ class RunLog:
         self._release()
         self._stamp("run.lost", {"reason": reason})
 
-    def breath(self) -> float:
-        """Seconds to let go of the processor for, between two stretches of events that outrun the journal.
+    def breathe(self) -> None:
+        """Let the journal's thread have the interpreter for a moment, while it has something to store.
 
-        A loop that never waits starves the journal's thread: it gives the interpreter away at every turn, and takes it
-        back before the thread has woken. At the pace of a real model there is no lag, and this is 0.
+        A loop that is never idle starves it: at every turn it gives the interpreter away and takes it back before the
+        thread has woken (one commit was seen to take six seconds). At the pace of a real model the loop is mostly idle.
         """
-        waiting = len(self._pending)
-        return BREATH_S * min(waiting / LAG, 10) if waiting > LAG else 0.0
+        if self._committing is not None:
+            time.sleep(BREATH_S)
 
     async def flush(self) -> None:
         """Wait until everything written so far is stored and delivered, or the log is broken."""

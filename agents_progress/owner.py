@@ -239,7 +239,7 @@ class Owner:
         assert source is not None, "begun before"
         while True:
             try:
-                drained = await source.drain(self._taking(source), self.log.breath, self.plan.settle)
+                drained = await source.drain(self._taking(source), self.log.breathe, self.plan.settle)
                 break
             except asyncio.CancelledError as error:
                 if self._shutdown is not None:

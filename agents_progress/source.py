@@ -58,10 +58,10 @@ class Source(Protocol):
     def attach(self, emit: Emit, cancel_seen: Callable[[CancelMode], None]) -> None:
         """Start reporting what does not come through :meth:`drain`: hooks, and cancels on the SDK's own result."""
 
-    async def drain(self, take: Callable[[Any], None], breath: Callable[[], float], bound: float) -> bool:
+    async def drain(self, take: Callable[[Any], None], breathe: Callable[[], None], bound: float) -> bool:
         """Give every event to ``take``; whether the end was reached. Raises what the run raises.
 
-        Now and then it waits for ``breath()`` seconds, so that others get their turn. A run that was told to stop at
+        Between stretches of events it calls ``breathe()`` and gives others their turn. A run that was told to stop at
         once is given up ``bound`` seconds later. A second call goes on where one was cancelled.
         """
 
@@ -112,7 +112,7 @@ class CancelledPause:
     def attach(self, emit: Emit, cancel_seen: Callable[[CancelMode], None]) -> None:
         """Nothing reports."""
 
-    async def drain(self, take: Callable[[Any], None], breath: Callable[[], float], bound: float) -> bool:
+    async def drain(self, take: Callable[[Any], None], breathe: Callable[[], None], bound: float) -> bool:
         """Nothing comes."""
         return True
 

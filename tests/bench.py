@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def ratio(name: str, bar: float, aim: float, turns: list[list[Any]], options: Ca
         chosen = options()
         asyncio.run(owned([text_turn(0, 1)], **chosen))  # an application's journal is open long before most of its runs
         bares.append(timed(lambda: bare(turns)))
-        ours.append(timed(lambda: owned(turns, **chosen)))
+        ours.append(timed(partial(owned, turns, **chosen)))
     base, own = statistics.median(bares), statistics.median(ours)
     events = sum(len(turn) for turn in turns)
     figures = f"bare {base * 1e6 / events:6.2f} us/event, ours {own * 1e6 / events:6.2f} us/event"

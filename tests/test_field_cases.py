@@ -120,7 +120,6 @@ async def test_end_3b_a_feed_that_just_stops_is_unknown_and_can_be_taken_up_agai
     view.close_transport()
     assert (view.status, view.terminal, view.issues) == ("unknown", None, [])
     resumed, decoder = RunView.from_snapshot(view.snapshot()), Decoder()
-    resumed.standing.closed = False
     for frame in decoder.feed(b"".join(frames[view.seq :])):
         resumed.feed(frame.data)
     assert resumed.status == "checking" and resumed.text == "partial answer" and resumed.issues == []

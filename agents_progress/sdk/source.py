@@ -31,7 +31,7 @@ NUDGE_AFTER_S: Final = 0.5
 long.
 """
 
-YIELD_EVERY: Final = 1024
+YIELD_EVERY: Final = 4096
 """Events taken in one go before the loop's other tasks get their turn."""
 
 _NO_ERROR: Final = (asyncio.CancelledError, GeneratorExit)
@@ -141,7 +141,7 @@ class StreamedSource:
         else:
             self._hooks.attach(lambda name, args: emit("observe", self._observed(name, args)))
 
-    async def drain(self, take: Callable[[Any], None], breath: Callable[[], float], bound: float) -> bool:
+    async def drain(self, take: Callable[[Any], None], breathe: Callable[[], None], bound: float) -> bool:
         self._bound = bound
         if self._stopping:
             self._give_up_later()
@@ -150,7 +150,7 @@ class StreamedSource:
             if self._pump is None or self._pump.cancelled():
                 # A task of its own: the SDK's iterator may wait for a run task that swallows its cancellation, and then
                 # so would we.
-                self._pump = loop.create_task(self._drain(take, breath))
+                self._pump = loop.create_task(self._drain(take, breathe))
             await asyncio.wait({self._pump, self._given_up}, return_when=asyncio.FIRST_COMPLETED)
             if not self._pump.done():
                 self._pump.add_done_callback(lambda pump: pump.cancelled() or pump.exception())
@@ -170,7 +170,7 @@ class StreamedSource:
         if not self._given_up.done():
             self._given_up.set_result(None)
 
-    async def _drain(self, take: Callable[[Any], None], breath: Callable[[], float]) -> None:
+    async def _drain(self, take: Callable[[Any], None], breathe: Callable[[], None]) -> None:
         tee, taken = self._tee, 0
         async for event in self._sdk_stream():
             if tee.active:
@@ -179,7 +179,8 @@ class StreamedSource:
             taken += 1
             if taken == YIELD_EVERY:
                 taken = 0
-                await asyncio.sleep(breath())  # the SDK's queue never yields while it is full
+                breathe()
+                await asyncio.sleep(0)  # the SDK's queue never yields while it is full
 
     def cancel(self, mode: CancelMode) -> None:
         if mode == "immediate":
