@@ -8,6 +8,7 @@ left without an ending.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ from typing import Any, Final
 
 from agents_progress.clock import Clock, Stamp
 from agents_progress.disclosure import Screen
-from agents_progress.errors import JournalError
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
 from agents_progress.view import RunView
+
+logger = logging.getLogger("agents_progress")
 
 KEPT: Final = 1024
 """Envelopes kept in memory for readers that are nearly up to date; the others read from the journal."""
@@ -264,30 +266,30 @@ class RunLog:
                 waiter.set_result(None)
 
     async def read(self, after_seq: int = 0) -> AsyncIterator[Envelope]:
-        """Every stored envelope after a sequence number, then each new one, until the log is closed or broken."""
+        """Every stored envelope after a sequence number, then each new one, until the log is closed or broken.
+
+        A reader that the journal does not answer ends there, without an ending; the run and other readers go on.
+        """
         while True:
-            batch = await self._after(after_seq)
-            for envelope in batch:
-                yield envelope
-            if batch:
-                after_seq = batch[-1].seq
-            if self.broken:
-                return
-            if not self._recent or self._recent[-1].seq <= after_seq:
-                if self.closed:
+            recent = self._recent
+            if not recent or recent[-1].seq <= after_seq:
+                if self.closed or self.broken:
                     return
                 waiter = self._loop.create_future()
                 self._waiters.append(waiter)
                 await waiter
+                continue
+            behind = recent[0].seq > after_seq + 1
+            batch = await self._stored(after_seq) if behind else recent[after_seq + 1 - recent[0].seq :]
+            if not batch:
+                return
+            for envelope in batch:
+                yield envelope
+            after_seq = batch[-1].seq
 
-    async def _after(self, after_seq: int) -> Sequence[Envelope]:
-        recent = self._recent
-        if not recent or recent[-1].seq <= after_seq:
-            return ()
-        if recent[0].seq <= after_seq + 1:
-            return recent[after_seq + 1 - recent[0].seq :]
+    async def _stored(self, after_seq: int) -> Sequence[Envelope]:
         try:
             return await self.journal.read(self.run_id, after_seq, KEPT)
-        except JournalError as error:
-            self._break(error)
+        except Exception as error:  # noqa: BLE001 - it concerns this reader alone
+            logger.warning("agents_progress: run %s: a reader was not answered: %s", self.run_id, type(error).__name__)
             return ()

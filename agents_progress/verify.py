@@ -17,7 +17,7 @@ import json
 import math
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
@@ -33,7 +33,7 @@ class Verdict:
 
     ok: bool
     check: str | None = None
-    reason: str | None = None
+    reason: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if type(self.ok) is not bool:
