@@ -266,6 +266,17 @@ async def test_a_cancel_on_the_sdks_own_result_counts() -> None:
     assert (log.ending["outcome"], log.ending["requested_by"]) == ("cancelled", None)
 
 
+async def test_a_cancel_between_the_end_of_the_runs_task_and_its_ending_comes_too_late() -> None:
+    gate, answers = asyncio.Event(), []
+    run = started(scripted(turn(text("hel", wait(gate), "lo"))))
+    await reach(run, "model.started")
+    run.result.run_loop_task.add_done_callback(lambda _: answers.append((run.outcome, run.cancel())))
+    gate.set()
+    outcome = await run
+    assert answers == [(None, "already_ended")]
+    assert outcome.kind == "succeeded" and "cancel.requested" not in (await log_of(run)).types
+
+
 async def test_a_deadline_cancels_and_says_so() -> None:
     outcome = await started(scripted(turn(text("hel", never()))), deadline=0.02)
     assert (outcome.kind, outcome.requested_by) == ("cancelled", "deadline")

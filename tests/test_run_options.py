@@ -10,6 +10,7 @@ from agents import Runner, RunResultStreaming, function_tool
 from staging import Log, log_of, on, scripted, started, stored
 
 from agents_progress import Disclosure, Verdict, progress
+from agents_progress.clock import Clock
 from agents_progress.errors import UsageError
 from agents_progress.journal import MemoryJournal
 from agents_progress.run import Run
@@ -59,9 +60,10 @@ def test_a_bad_id_is_refused_before_anything_starts(bad: str) -> None:
 
 
 async def test_a_run_id_that_exists_is_not_recorded_over(journal: MemoryJournal) -> None:
-    await started(scripted(turn(text("first"))), journal=journal, run_id="r")
+    clock = Clock(wall=lambda: 0.0)  # so that both say the very same, and only the claim can tell them apart
+    await started(scripted(turn(text("first"))), journal=journal, run_id="r", clock=clock)
     before = await stored(journal, "r")
-    run = started(scripted(turn(text("first"))), journal=journal, run_id="r")
+    run = started(scripted(turn(text("first"))), journal=journal, run_id="r", clock=clock)
     outcome = await run
     assert (outcome.kind, outcome.reason) == ("unknown", "journal")
     assert run.view.status == "unknown" and run.view.terminal is None
