@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -76,14 +77,15 @@ class RunLog:
         self._plain = screen.transparent
         self._open_texts: list[str] = []
         self._enough = coalesce.chars if coalesce is not None else 0
-        self._open_chars = 0
-        self._open_since = 0.0
+        self._open_chars, self._open_since = 0, 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._pending: list[Envelope] = []
         self._recent: list[Envelope] = []
         self._waiters: list[asyncio.Future[None]] = []
         self._committing: asyncio.Task[None] | None = None
         self._unclaimed = True
+        self._hurry = asyncio.Event()
+        self._not_before = 0.0
 
     # Writing.
 
@@ -131,8 +133,10 @@ class RunLog:
     async def flush(self) -> None:
         """Wait until everything written so far is stored and delivered, or the log is broken."""
         self._release()
+        self._hurry.set()
         while self._pending or self._committing is not None:
             await asyncio.shield(self._commit())
+        self._hurry.clear()
 
     async def close(self) -> None:
         """Store the rest and end every reader."""
@@ -218,11 +222,14 @@ class RunLog:
         return self._committing
 
     async def _store_pending(self) -> None:
+        batch: list[Envelope] = []
         try:
             while self._pending:
+                await self._gather_more()
                 batch, self._pending = self._pending[:BATCH], self._pending[BATCH:]
                 if not self.broken:
                     await self._store(batch)
+                batch = []
         except asyncio.CancelledError:
             # A loop that shuts down cancels this task too; the owner flushes again, and a repeated append changes
             # nothing.
@@ -230,6 +237,14 @@ class RunLog:
             raise
         finally:
             self._committing = None
+
+    async def _gather_more(self) -> None:
+        """Leave the journal's gap between two batches, unless somebody waits for this one or it is large already."""
+        gap = self._not_before - self._monotonic()
+        if gap > 0 and not self._hurry.is_set() and len(self._pending) < KEPT:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), gap)
+        self._not_before = self._monotonic() + self.journal.gap_s
 
     async def _store(self, batch: list[Envelope]) -> None:
         try:

@@ -65,7 +65,12 @@ class RunRow:
 
 
 class Journal(ABC):
-    """Append-only logs of runs, one ordered log a run. Safe to share between event loops and threads of one process."""
+    """Append-only logs of runs, one ordered log a run. Safe to share between event loops and threads of one process.
+
+    ``gap_s`` is how long an owner lets envelopes gather, in seconds, before it asks for the next append of a run.
+    """
+
+    gap_s: float = 0.0
 
     @abstractmethod
     async def append(self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False) -> None:

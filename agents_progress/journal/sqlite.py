@@ -154,6 +154,8 @@ class SQLiteJournal(Journal):
     ``path`` is a file name; its folder must exist. With ``create=False`` a missing file is refused at first use.
     """
 
+    gap_s = 0.02  # an append costs two changes of thread, however little it stores
+
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
         self._path = os.fspath(path)
         self._create = create
