@@ -122,13 +122,13 @@ class RunLog:
         self._stamp("run.lost", {"reason": reason})
 
     def breathe(self) -> None:
-        """Let the journal's thread have the interpreter for a moment, while it has something to store.
+        """Let the journal's thread have the interpreter for a moment, longer the more is waiting for it.
 
         A loop that is never idle starves it: at every turn it gives the interpreter away and takes it back before the
         thread has woken (one commit was seen to take six seconds). At the pace of a real model the loop is mostly idle.
         """
         if self._committing is not None:
-            time.sleep(BREATH_S)
+            time.sleep(BREATH_S * (1 + len(self._pending) // 128))
 
     async def flush(self) -> None:
         """Wait until everything written so far is stored and delivered, or the log is broken."""
