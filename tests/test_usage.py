@@ -31,6 +31,11 @@ def test_usage_that_never_arrived_is_null_and_never_zero() -> None:  # USE-1
         parse(envelope(1, "usage.updated", payload).to_json())
 
 
+def test_a_run_that_made_no_model_call_counts_nothing() -> None:
+    payload = Usage().payload()
+    assert {payload[name] for name in ("requests", *COUNTS)} == {None}
+
+
 def test_usage_of_some_responses_is_partial() -> None:  # USE-1
     usage = Usage(begun=2)
     usage.add(used())
