@@ -307,6 +307,8 @@ class Owner:
             self.fault("conclude", error)
         if final is not None and self._fault is None:
             self._write("disclose", (final,))
+            if outcome.final_output is not None:  # as published: masked once, like the event that carries it
+                outcome = replace(outcome, final_output=self.log.screen.mask(outcome.final_output))
         if self._fault is not None or final is None:
             reason = f"fault_{self._fault}" if self._fault is not None else outcome.reason or "unknown"
             outcome = replace(outcome, kind="unknown", reason=reason, final_output=None, error=None)
@@ -323,7 +325,7 @@ class Owner:
         if outcome.kind == "succeeded" or outcome.completed_anyway:
             extra["output"] = ending.output
             try:
-                extra["final_output"] = self.log.screen.mask(publish(ending.output))
+                extra["final_output"] = publish(ending.output)
             except NotPublishable as error:
                 self.error = error
                 self.log.write("adapter.unsupported", {"what": "output", "name": type(ending.output).__name__})
@@ -355,10 +357,11 @@ class Owner:
                 "agents_progress: run %s: its verifier gave no verdict: %s", self.plan.run_id, type(error).__name__
             )
             return
-        self.outcome = replace(outcome, verdict=verdict)
         payload: dict[str, Any] = {"digest": digest(outcome.final_output), "ok": verdict.ok}
         payload |= {name: value for name, value in (("check", verdict.check), ("reason", verdict.reason)) if value}
         self._write("disclose", (("app.checked", payload),))
+        if self._fault is None:  # a verdict that could not be written is not claimed
+            self.outcome = replace(outcome, verdict=verdict)
 
     def _give_up(self, error: BaseException) -> None:
         """There was no run to own, or its ending could not be established in time."""

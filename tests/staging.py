@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents import Agent, Runner, RunResultStreaming
+from agents import Agent, Runner, RunResultStreaming, function_tool
 from agents.models.interface import Model
 from openai.types.responses import (
     Response,
@@ -22,7 +22,7 @@ from openai.types.responses import (
     ResponseTextDeltaEvent,
 )
 
-from agents_progress import Envelope, RunView, progress
+from agents_progress import Disclosure, Envelope, RunView, progress
 from agents_progress.journal import Journal
 from agents_progress.payloads import ENDINGS
 from agents_progress.run import Run
@@ -202,3 +202,11 @@ def arguments_delta(text: str) -> Any:
     return ResponseFunctionCallArgumentsDeltaEvent.model_construct(
         delta=text, item_id="fc_1", output_index=0, sequence_number=0, type="response.function_call_arguments.delta"
     )
+
+
+OPEN = Disclosure(arguments="all", outputs="all")
+
+
+@function_tool
+def add() -> str:
+    return "r1"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from agents import Runner, function_tool
 from staging import Log, log_of, reach, scripted, soon, started, stored
 
 from agents_progress import RunView, Verdict, progress
-from agents_progress.disclosure import Screen
+from agents_progress.disclosure import Disclosure, Screen
 from agents_progress.errors import JournalUnavailable
 from agents_progress.journal import MemoryJournal
 from agents_progress.sdk.source import StreamedSource
@@ -140,6 +141,28 @@ async def test_an_output_that_has_no_json_form_blocks_success_and_is_no_fault(
     assert log.of("adapter.unsupported") == [{"what": "output", "name": "Odd"}]
     assert log.ending["outcome"] == "succeeded" and log.ending["final_output"] is None
     assert run.view.status == "unknown" and isinstance(outcome.output, Odd) and errors(caplog) == []
+
+
+async def test_an_output_is_masked_once_so_that_the_verdict_binds_what_was_published() -> None:
+    mask = Disclosure(mask=[re.compile(r"\w+")])
+    run = started(scripted(turn(text("a secret"))), verify=lambda output: True, disclosure=mask)
+    outcome = await run
+    assert outcome.final_output == "[masked] [masked]" == (await log_of(run)).ending["final_output"]
+    assert outcome.accepted and run.view.status == "done"
+
+
+async def test_a_verdict_that_cannot_be_written_is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = Screen.pass_on
+
+    def refuses_verdicts(screen: Screen, type_: str, payload: dict[str, Any]) -> Any:
+        if type_ == "app.checked":
+            raise Planted("a secret detail")
+        return passes(screen, type_, payload)
+
+    monkeypatch.setattr(Screen, "pass_on", refuses_verdicts)
+    run = started(scripted(turn(text("hello"))), verify=lambda output: True)
+    outcome = await run
+    assert outcome.kind == "succeeded" and not outcome.accepted and run.view.status == "checking"
 
 
 # Journals.

@@ -12,8 +12,10 @@ from agents.items import ToolCallItem
 from agents.memory import SessionABC
 from agents.stream_events import RunItemStreamEvent
 from staging import (
+    OPEN,
     Log,
     Prebuilt,
+    add,
     call_item,
     item_done,
     log_of,
@@ -24,7 +26,7 @@ from staging import (
     started,
 )
 
-from agents_progress import Disclosure, RunView, follow
+from agents_progress import RunView, follow
 from agents_progress.sse import Decoder, encode_envelope
 from agents_progress.testing import (
     ScriptedAPI,
@@ -40,13 +42,6 @@ from agents_progress.testing import (
     turn,
     wait,
 )
-
-OPEN = Disclosure(arguments="all", outputs="all")
-
-
-@function_tool
-def add() -> str:
-    return "r1"
 
 
 def altered(result: RunResultStreaming, change: Callable[[Any], Iterable[Any]]) -> RunResultStreaming:

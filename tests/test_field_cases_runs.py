@@ -25,7 +25,9 @@ import respx
 from agents import Agent, ToolOutputImage, function_tool
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails, ResponseUsage
 from staging import (
+    OPEN,
     Prebuilt,
+    add,
     arguments_delta,
     call_item,
     item_done,
@@ -54,14 +56,6 @@ from agents_progress.testing import (
     turn,
     wait,
 )
-
-OPEN = Disclosure(arguments="all", outputs="all")
-
-
-@function_tool
-def add() -> str:
-    return "r1"
-
 
 # Approvals, cancels, order.
 
