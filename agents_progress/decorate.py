@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from agents.result import RunResultStreaming
 
 from agents_progress.current import current_run
-from agents_progress.disclosure import Disclosure
 from agents_progress.errors import NoEventLoop, NotAStreamedResult, NotDecoratable
 from agents_progress.inside import inside
-from agents_progress.options import Options, switched_off
+from agents_progress.options import Given, Options, switched_off
 from agents_progress.outcome import Outcome
 from agents_progress.payloads import Parent
 from agents_progress.run import Run
@@ -22,7 +21,6 @@ from agents_progress.sdk import compat
 from agents_progress.sdk.intercept import Scope, entered, outside
 from agents_progress.sdk.source import StreamedSource
 from agents_progress.source import Source
-from agents_progress.verify import Verifier
 
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,32 +66,12 @@ class Decorated(Generic[P]):
             source.belongs_to(run)
         return run
 
-    def using(
-        self,
-        *,
-        run_id: str | None = None,
-        task_id: str | None = None,
-        owner: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        verify: Verifier | None = None,
-        disclosure: Disclosure | None = None,
-        deadline: float | None = None,
-    ) -> Decorated[P]:
+    def using(self, **options: Unpack[Given]) -> Decorated[P]:
         """The same function with what belongs to one request: ``handler.using(owner=user)(question)``.
 
-        ``deadline`` is in seconds from the start; after it the run is cancelled by the actor `deadline`.
+        Takes the options of ``progress``, and keeps the others.
         """
-        given = {
-            "run_id": run_id,
-            "task_id": task_id,
-            "owner": owner,
-            "labels": labels,
-            "verify": verify,
-            "disclosure": disclosure,
-            "deadline": deadline,
-        }
-        changes = {name: value for name, value in given.items() if value is not None}
-        return Decorated(self._function, self._options.using(**changes))
+        return Decorated(self._function, self._options.using(**options))
 
     def run_sync(self, *args: P.args, **kwargs: P.kwargs) -> Outcome:
         """Run to the end in an event loop of its own: the door for scripts and workers.
@@ -140,9 +118,9 @@ class Progress:
     @overload
     def __call__(self, function: Callable[P, RunResultStreaming], /) -> Decorated[P]: ...
     @overload
-    def __call__(self, /, **options: Any) -> _Decorator: ...
+    def __call__(self, /, **options: Unpack[Given]) -> _Decorator: ...
 
-    def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    def __call__(self, function: Callable[..., Any] | None = None, /, **options: Unpack[Given]) -> Any:
         """Wrap a function, sync or async, that returns the result of ``Runner.run_streamed``. Its body stays as it is.
 
         Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds),
@@ -151,21 +129,21 @@ class Progress:
         ``deadline`` and ``settle`` (seconds), ``unknown_items`` ("block" or "note"), ``language`` ("en" or "zh"),
         ``clock``. Without ``verify`` a succeeded run stays `checking`: nothing is done until the application says so.
         """
-        decorator = _Decorator(Options(**options))
+        decorator = _Decorator(Options().using(**options))
         return decorator if function is None else decorator(function)
 
     @overload
     def inside(self, function: F, /) -> F: ...
     @overload
-    def inside(self, /, **options: Any) -> Callable[[F], F]: ...
+    def inside(self, /, **options: Unpack[Given]) -> Callable[[F], F]: ...
 
-    def inside(self, function: Any = None, /, **options: Any) -> Any:
+    def inside(self, function: Any = None, /, **options: Unpack[Given]) -> Any:
         """Wrap a coroutine, an async generator or a function that consumes SDK streams itself.
 
         Its signature, its SDK events, their order and its exceptions stay. Each top-level streamed run in the body is a
         run of one task; ``current_run()`` gives the newest. Takes the options of ``progress``.
         """
-        settled = Options(**options)
+        settled = Options().using(**options)
         return (lambda body: inside(body, settled)) if function is None else inside(function, settled)
 
 
@@ -192,13 +170,13 @@ class _Decorator:
 progress = Progress()
 
 
-def follow(result: RunResultStreaming, **options: Any) -> Run:
+def follow(result: RunResultStreaming, **options: Unpack[Given]) -> Run:
     """Own a result that was started elsewhere. Tool starts cannot be seen then; the log says so once.
 
     Takes the options of ``progress``. Iterate the run, not the result: the owner drains it.
     """
     compat.require_supported()
-    settled = Options(**options)
+    settled = Options().using(**options)
     _require_loop(follow)
     _refuse_other_results(result, follow)
     source = StreamedSource(result, settled.reading)

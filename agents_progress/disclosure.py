@@ -21,6 +21,11 @@ from agents_progress.payloads import ENDINGS, NOTE_PREFIX
 Draft: TypeAlias = tuple[str, dict[str, Any]]
 """An event before it is stamped: its type and its payload."""
 
+TEXTS: Final = "text.deltas"
+"""Deltas of one answer that came together, ``{"item_id": str, "texts": list[str]}``: a draft only, the log makes
+``text.delta`` events of it.
+"""
+
 Names: TypeAlias = Collection[str] | Literal["all"]
 
 CUT: Final = "… [cut]"

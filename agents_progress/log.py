@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agents_progress.clock import Clock, Stamp
-from agents_progress.disclosure import Screen
+from agents_progress.disclosure import TEXTS, Screen
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
 from agents_progress.view import RunView
@@ -28,6 +28,8 @@ KEPT: Final = 1024
 
 BATCH: Final = 4096
 """Envelopes stored at once, at most: what a batch takes in memory while it is written."""
+LAG: Final = 512
+"""Envelopes that may wait for the journal before the loop makes room for it."""
 BREATH_S: Final = 0.00005
 """As long as a sleeping thread needs to wake."""
 
@@ -72,11 +74,8 @@ class RunLog:
         self._now = Stamp(clock.wall).now
         self._loop = asyncio.get_running_loop()
         self._indexes: dict[str | tuple[str, str], int] = {}
-        self._open_payload: dict[str, Any] | None = None
-        self._open_answer: str | None = None
-        self._plain = screen.transparent
+        self._open_item: tuple[str, str | None] = "", None
         self._open_texts: list[str] = []
-        self._enough = coalesce.chars if coalesce is not None else 0
         self._open_chars, self._open_since = 0, 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._pending: list[Envelope] = []
@@ -91,30 +90,28 @@ class RunLog:
 
     def write(self, type_: str, payload: dict[str, Any]) -> None:
         """Take in one draft."""
-        if type_ == "text.delta" and self._plain and "channel" not in payload:
-            # An answer without masks is most of what most runs say, so it takes the shortest way.
-            if self._coalesce is None:
-                item_id = payload["item_id"]
-                payload["index"] = index = self._indexes.get(item_id, 0)
-                self._indexes[item_id] = index + 1
-                return self._stamp(type_, payload)
-            if payload["item_id"] == self._open_answer:
-                text = payload["text"]
-                self._open_texts.append(text)
-                self._open_chars += len(text)
-                if self._open_chars >= self._enough:
-                    self._release()
-                return None
         try:
+            if type_ == TEXTS:
+                self._write_texts(payload["item_id"], payload["texts"])
+                return
             for screened_type, screened in self.screen.pass_on(type_, payload):
                 if screened_type == "text.delta" and self._coalesce is not None:
-                    self._gather(screened, self._coalesce)
+                    self._gather(screened["item_id"], screened.get("channel"), (screened["text"],), self._coalesce)
                 else:
                     self._release()
                     self._stamp(screened_type, self._indexed(screened_type, screened))
         except Exception as error:  # noqa: BLE001 - what cannot be screened does not leave, and does not fail the run
             self._on_fault("disclose", error)
-        return None
+
+    def _write_texts(self, item_id: str, texts: Sequence[str]) -> None:
+        """Deltas of an answer: most of what most runs say, so what needs no screen takes the shortest way."""
+        if not self.screen.transparent:
+            for text in texts:
+                self.write("text.delta", {"item_id": item_id, "text": text})
+        elif self._coalesce is None:
+            self._stamp_texts(item_id, texts)
+        else:
+            self._gather(item_id, None, texts, self._coalesce)
 
     def write_lost(self, reason: str) -> None:
         """Write that no ending is known. The reason is one of ours, so it passes even when screening is at fault."""
@@ -122,13 +119,14 @@ class RunLog:
         self._stamp("run.lost", {"reason": reason})
 
     def breathe(self) -> None:
-        """Let the journal's thread have the interpreter for a moment, longer the more is waiting for it.
+        """Let the journal's thread have the interpreter for a moment when it lags, longer the further.
 
         A loop that is never idle starves it: at every turn it gives the interpreter away and takes it back before the
         thread has woken (one commit was seen to take six seconds). At the pace of a real model the loop is mostly idle.
         """
-        if self._committing is not None:
-            time.sleep(BREATH_S * (1 + len(self._pending) // 128))
+        lag = len(self._pending) - LAG
+        if lag > 0 and self._committing is not None:
+            time.sleep(BREATH_S * (1 + lag // 128))
 
     async def flush(self) -> None:
         """Wait until everything written so far is stored and delivered, or the log is broken."""
@@ -156,29 +154,27 @@ class RunLog:
             self._committing.cancel()
         self._wake()
 
-    def _gather(self, payload: dict[str, Any], coalesce: Coalesce) -> None:
-        open_ = self._open_payload
-        if open_ is not None and (
-            open_["item_id"] != payload["item_id"] or open_.get("channel") != payload.get("channel")
-        ):
+    def _gather(self, item_id: str, channel: str | None, texts: Sequence[str], coalesce: Coalesce) -> None:
+        if (item_id, channel) != self._open_item:
             self._release()
-            open_ = None
-        if open_ is None:
-            self._open_payload = payload
-            self._open_since = self._monotonic()
-            if "channel" not in payload:
-                self._open_answer = payload["item_id"]
-            if self._timer is None:
-                self._timer = self._loop.call_later(coalesce.seconds, self._tick, coalesce.seconds)
-        self._open_texts.append(payload["text"])
-        self._open_chars += len(payload["text"])
-        if self._open_chars >= self._enough:
-            self._release()
+            self._open_item = item_id, channel
+        open_, chars, enough = self._open_texts, self._open_chars, coalesce.chars
+        for text in texts:
+            if not open_:
+                self._open_since = self._monotonic()
+            open_.append(text)
+            chars += len(text)
+            if chars >= enough:
+                self._release()
+                chars = 0
+        self._open_chars = chars
+        if open_ and self._timer is None:
+            self._timer = self._loop.call_later(coalesce.seconds, self._tick, coalesce.seconds)
 
     def _tick(self, seconds: float) -> None:
         """Release text that is old enough; look again when younger text is waiting."""
         self._timer = None
-        if self._open_payload is None:
+        if not self._open_texts:
             return
         left = self._open_since + seconds - self._monotonic()
         if left <= 0:
@@ -187,10 +183,11 @@ class RunLog:
             self._timer = self._loop.call_later(left, self._tick, seconds)
 
     def _release(self) -> None:
-        payload = self._open_payload
-        if payload is not None:
-            self._open_payload = self._open_answer = None
-            payload = {**payload, "text": "".join(self._open_texts)}
+        if self._open_texts:
+            item_id, channel = self._open_item
+            payload = {"item_id": item_id, "text": "".join(self._open_texts)}
+            if channel is not None:
+                payload["channel"] = channel
             self._open_texts.clear()
             self._open_chars = 0
             self._stamp("text.delta", self._indexed("text.delta", payload))
@@ -211,6 +208,18 @@ class RunLog:
         self.seq = seq = self.seq + 1
         fields = (f"{self.run_id}:{seq}", self.run_id, seq, type_, self._now(), payload)
         self._pending.append(tuple.__new__(Envelope, fields))
+        if self._committing is None:
+            self._commit()
+
+    def _stamp_texts(self, item_id: str, texts: Sequence[str]) -> None:
+        run_id, seq, index, moment = self.run_id, self.seq, self._indexes.get(item_id, 0), self._now()
+        add, new = self._pending.append, tuple.__new__
+        for text in texts:
+            seq += 1
+            payload = {"item_id": item_id, "text": text, "index": index}
+            add(new(Envelope, (f"{run_id}:{seq}", run_id, seq, "text.delta", moment, payload)))
+            index += 1
+        self.seq, self._indexes[item_id] = seq, index
         if self._committing is None:
             self._commit()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypedDict, Unpack
 
 from agents_progress.clock import Clock
 from agents_progress.disclosure import Disclosure
@@ -30,6 +31,27 @@ def shared_journal(url: str) -> Journal:
     if journal is None or journal.closed:
         journal = _OPENED[url] = open_journal(url)
     return journal
+
+
+class Given(TypedDict, total=False):
+    """The options by their names, as callers write them; each is described in :class:`Options`."""
+
+    journal: Journal | str | None
+    verify: Verifier | None
+    verify_timeout: float
+    disclosure: Disclosure
+    titles: Mapping[str, str]
+    sinks: Sequence[Sink]
+    coalesce: Coalesce | None
+    task_id: str | None
+    run_id: str | None
+    owner: str | None
+    labels: Mapping[str, str]
+    deadline: float | None
+    settle: float
+    unknown_items: Literal["block", "note"]
+    language: Language
+    clock: Clock
 
 
 @dataclass(frozen=True)
@@ -65,8 +87,14 @@ class Options:
         if isinstance(self.journal, str):
             open_journal(self.journal)  # nothing is opened yet; a wrong URL is refused where it is written
 
-    def using(self, **changes: Any) -> Options:
-        """These options with some of them changed."""
+    def using(self, **changes: Unpack[Given]) -> Options:
+        """These options with some of them changed. Raises :exc:`UsageError` for a name that is no option."""
+        for name in changes.keys() - Given.__annotations__.keys():
+            near = get_close_matches(name, Given.__annotations__, 1)
+            raise UsageError(
+                f"{name} is no option; "
+                + (f"did you mean {near[0]}?" if near else f"there are {', '.join(Given.__annotations__)}")
+            )
         return replace(self, **changes)
 
     @cached_property

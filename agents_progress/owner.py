@@ -23,7 +23,7 @@ from agents_progress.log import Coalesce, RunLog
 from agents_progress.messages import Language
 from agents_progress.outcome import Evidence, Outcome, owner_finished
 from agents_progress.payloads import CancelMode, Parent
-from agents_progress.source import Drafts, Ending, Source
+from agents_progress.source import Drafts, Ending, Source, Take
 from agents_progress.verify import Verifier, digest, judge, publish
 from agents_progress.view import RunView
 
@@ -143,6 +143,8 @@ class Owner:
         if self.ended:
             logger.info("agents_progress: run %s: a late report was dropped", self.plan.run_id)
             return
+        if self.source is not None:
+            self.source.flush()  # what came before is said before
         self._write(stage, drafts)
 
     def fault(self, stage: str, error: BaseException) -> None:
@@ -256,16 +258,18 @@ class Owner:
             self.fault("conclude", error)
             return Ending(Evidence(drained=False), None, raised, None, False, lambda kind: ())
 
-    def _taking(self, source: Source) -> Callable[[Any], None]:
-        """What is done with each event: the hottest path there is, so its names are looked up once."""
-        translate, write = source.translate, self.log.write
+    def _taking(self, source: Source) -> Take:
+        """What is done with each burst of events. A fault costs the event it came with, never those after it."""
 
-        def take(event: Any) -> None:
-            try:
-                for type_, payload in translate(event):
-                    write(type_, payload)
-            except Exception as error:  # noqa: BLE001 - a fault of ours must not end the user's run
-                self.fault("translate", error)
+        def take(burst: Sequence[Any]) -> None:
+            events = iter(() if self.ended else burst)  # a source that was given up may go on
+            for _ in burst:
+                try:
+                    for type_, payload in source.translate(events):
+                        self.log.write(type_, payload)
+                    return
+                except Exception as error:  # noqa: BLE001 - a fault of ours must not end the user's run
+                    self.fault("translate", error)
 
         return take
 

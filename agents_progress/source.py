@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -12,6 +12,8 @@ from agents_progress.outcome import Evidence
 from agents_progress.payloads import CancelMode, Failure
 
 Drafts: TypeAlias = Iterable[Draft]
+Take: TypeAlias = Callable[[Sequence[Any]], None]
+"""Takes in a burst of events that arrived together."""
 Emit: TypeAlias = Callable[[str, Drafts], None]
 """Writes drafts, and names the stage when making or writing them fails."""
 
@@ -58,15 +60,18 @@ class Source(Protocol):
     def attach(self, emit: Emit, cancel_seen: Callable[[CancelMode], None]) -> None:
         """Start reporting what does not come through :meth:`drain`: hooks, and cancels on the SDK's own result."""
 
-    async def drain(self, take: Callable[[Any], None], breathe: Callable[[], None], bound: float) -> bool:
-        """Give every event to ``take``; whether the end was reached. Raises what the run raises.
+    async def drain(self, take: Take, breathe: Callable[[], None], bound: float) -> bool:
+        """Give every event to ``take``, in bursts; whether the end was reached. Raises what the run raises.
 
-        Between stretches of events it calls ``breathe()`` and gives others their turn. A run that was told to stop at
+        Between full bursts it calls ``breathe()`` and gives others their turn. A run that was told to stop at
         once is given up ``bound`` seconds later. A second call goes on where one was cancelled.
         """
 
-    def translate(self, event: Any) -> Drafts:
-        """The drafts of one event."""
+    def flush(self) -> None:
+        """Have taken at once what has arrived and would be taken at the end of this turn of the loop."""
+
+    def translate(self, events: Iterator[Any]) -> Drafts:
+        """The drafts of events, in order. After an error another call goes on with the events that are left."""
 
     def cancel(self, mode: CancelMode) -> None:
         """Ask the run to stop. Not reported to ``cancel_seen``."""
@@ -112,11 +117,14 @@ class CancelledPause:
     def attach(self, emit: Emit, cancel_seen: Callable[[CancelMode], None]) -> None:
         """Nothing reports."""
 
-    async def drain(self, take: Callable[[Any], None], breathe: Callable[[], None], bound: float) -> bool:
+    async def drain(self, take: Take, breathe: Callable[[], None], bound: float) -> bool:
         """Nothing comes."""
         return True
 
-    def translate(self, event: Any) -> Drafts:
+    def flush(self) -> None:
+        """Nothing came."""
+
+    def translate(self, events: Iterator[Any]) -> Drafts:
         """Nothing came."""
         return ()
 

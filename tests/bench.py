@@ -2,7 +2,8 @@
 ...]`.
 
 The model yields prebuilt events, so that everything measured is overhead. Each figure is the median of five, ours and
-the bare drain in turn. A figure over its bar is marked, and the exit code is then 1.
+the bare drain in turn. A figure over its bar is marked, and the exit code is then 1; with `--slack 0.1` only when it is
+over by more than a tenth, which noise on a busy machine seldom is.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ def timed(work: Callable[[], Awaitable[None]]) -> float:
     return time.perf_counter() - start
 
 
-def ratio(name: str, bar: float, aim: float, turns: list[list[Any]], options: Callable[[], dict[str, Any]]) -> bool:
+def ratio(name: str, bar: float, aim: float, turns: list[list[Any]], options: Callable[[], dict[str, Any]]) -> float:
     bares: list[float] = []
     ours: list[float] = []
     timed(lambda: bare(turns))
@@ -183,19 +184,20 @@ def ratio(name: str, bar: float, aim: float, turns: list[list[Any]], options: Ca
     return said(name, own / base, bar, f"{figures}, ratio {own / base:.3f} (at most {bar}, aim {aim})")
 
 
-def said(name: str, figure: float, bar: float, text: str, *, at_least: bool = False) -> bool:
-    good = figure >= bar if at_least else figure <= bar
-    print(f"{name:34} {text}{'' if good else '   <-- OVER THE BAR'}", flush=True)
-    return good
+def said(name: str, figure: float, bar: float, text: str, *, at_least: bool = False) -> float:
+    """Print a figure, and by what share of its bar it is over it."""
+    over = bar / figure - 1 if at_least else figure / bar - 1
+    print(f"{name:34} {text}{'' if over <= 0 else '   <-- OVER THE BAR'}", flush=True)
+    return over
 
 
-def row_text() -> bool:
+def row_text() -> float:
     with tempfile.TemporaryDirectory() as folder:
         journals = (SQLiteJournal(Path(folder, f"{number}.db")) for number in range(TIMES))
         return ratio("text, SQLite, coalesced", 1.25, 1.15, [text_turn(0, 20_000)], lambda: {"journal": next(journals)})
 
 
-def row_single() -> bool:
+def row_single() -> float:
     options = {"coalesce": None}
     return ratio(
         "text, memory, not coalesced",
@@ -206,14 +208,14 @@ def row_single() -> bool:
     )
 
 
-def row_mixed() -> bool:
+def row_mixed() -> float:
     turns = [*(text_turn(number, 1000, 10) for number in range(20)), text_turn(20, 10)]
     with tempfile.TemporaryDirectory() as folder:
         journals = (SQLiteJournal(Path(folder, f"{number}.db")) for number in range(TIMES))
         return ratio("mixed, SQLite, coalesced", 1.2, 1.1, turns, lambda: {"journal": next(journals)})
 
 
-def row_reduce() -> bool:
+def row_reduce() -> float:
     envelopes: list[bytes] = []
 
     async def record() -> None:
@@ -238,7 +240,7 @@ def row_reduce() -> bool:
     return said("reduce stored JSON", rate, 150_000, f"{rate:,.0f} envelopes/s (at least 150,000)", at_least=True)
 
 
-def row_memory() -> bool:
+def row_memory() -> float:
     peaks = {}
     for kind in ("bare", "owned"):
         script = [sys.executable, __file__, f"--memory-{kind}"]
@@ -274,7 +276,7 @@ def memory_of(kind: str) -> None:
     print(int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024)  # type: ignore[index]
 
 
-def row_import() -> bool:
+def row_import() -> float:
     code = "import time; t = time.perf_counter(); import agents_progress; print(time.perf_counter() - t)"
     loaded = "; import sys; assert 'agents' not in sys.modules"
     command = [sys.executable, "-c", code + loaded]
@@ -298,9 +300,10 @@ def main(names: list[str]) -> int:
     if names and names[0].startswith("--memory-"):
         memory_of(names[0].removeprefix("--memory-"))
         return 0
-    results = [ROWS[name]() for name in names or ROWS]
-    print(f"{sum(results)} of {len(results)} figures within their bars")
-    return 0 if all(results) else 1
+    slack = float(names.pop(names.index("--slack") + 1)) if "--slack" in names else 0.0
+    results = [ROWS[name]() for name in [name for name in names if name != "--slack"] or ROWS]
+    print(f"{sum(over <= 0 for over in results)} of {len(results)} figures within their bars")
+    return 0 if all(over <= slack for over in results) else 1
 
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ async def life(journal: Any) -> tuple[list[str], Any]:
 
 
 STAGES: dict[str, tuple[type, str, str, int]] = {
-    "translating": (Translator, "translate", "translate", 1),
-    "translating later": (Translator, "translate", "translate", 9),
+    "translating": (Translator, "_one", "translate", 1),
+    "translating later": (Translator, "_one", "translate", 9),
     "observing a hook": (StreamedSource, "_observe", "observe", 1),
     "observing a tool's start": (StreamedSource, "_observe", "observe", 4),
     "disclosing": (Screen, "pass_on", "disclose", 4),
@@ -373,3 +373,18 @@ async def test_only_a_success_is_verified() -> None:
     run.cancel()
     await run
     assert asked == []
+
+
+async def test_a_fault_costs_the_event_it_came_with_and_none_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    original, seen = Translator._one, []
+
+    def once(self: Translator, event: Any) -> Any:
+        seen.append(event)
+        if len(seen) == 3:
+            raise Planted("a secret detail")
+        return original(self, event)
+
+    monkeypatch.setattr(Translator, "_one", once)
+    run = started(scripted(turn(text("hello"))))
+    assert (await run).kind == "unknown"
+    assert len(seen) > 4 and run.view.text == "hello" and (await log_of(run)).types[-1] == "run.lost"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from agents_progress import Disclosure, Verdict, progress
 from agents_progress.clock import Clock
 from agents_progress.errors import UsageError
 from agents_progress.journal import MemoryJournal
+from agents_progress.options import Given, Options
 from agents_progress.run import Run
 from agents_progress.testing import call, text, turn
 
@@ -105,3 +107,15 @@ async def test_sinks_may_be_coroutines_and_get_every_envelope_in_order() -> None
     log = await log_of(run)
     await run.closed()
     assert seen == [envelope.seq for envelope in log.envelopes]
+
+
+def test_a_misspelt_option_is_refused_with_the_right_name() -> None:
+    with pytest.raises(UsageError, match="verfy is no option; did you mean verify?"):
+        progress(verfy=None)  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match="x is no option; there are journal, verify"):
+        progress.inside(x=1)  # type: ignore[call-overload]
+
+
+def test_every_option_has_its_type_where_callers_write_it() -> None:
+    written = {name: hint.__forward_arg__ for name, hint in Given.__annotations__.items()}
+    assert written == {field.name: field.type for field in fields(Options)}

@@ -9,13 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_progress.disclosure import Draft
+from agents_progress.disclosure import TEXTS, Draft
 from agents_progress.sdk.text import Ids, Texts, message_texts
 from agents_progress.unicode import valid
 
 
 def answer(texts: Texts, text: str, place: int = 0, item_id: object = "m1") -> list[Draft]:
-    return list(texts.answer_delta(SimpleNamespace(delta=text, output_index=place, item_id=item_id)))
+    """One delta by itself, as the log will say it."""
+    ((type_, payload),) = texts.answer_deltas([delta(text, place, item_id)])
+    assert type_ == TEXTS
+    return [("text.delta", {"item_id": payload["item_id"], "text": piece}) for piece in payload["texts"]]
+
+
+def delta(text: str, place: int = 0, item_id: object = "m1") -> Any:
+    return SimpleNamespace(delta=text, output_index=place, item_id=item_id)
 
 
 def message(*parts: tuple[str, str], item_id: object = "m1") -> Any:
@@ -56,6 +63,17 @@ def test_no_id_is_ever_given_twice(proposed: list[object]) -> None:
 
 
 # Deltas and their ends.
+
+
+def test_deltas_that_came_together_are_one_draft_for_each_item_in_a_row() -> None:
+    texts = Texts()
+    burst = [delta("a"), delta("b"), delta("c", 1, "m2"), delta("d"), delta("\ud800é")]
+    assert list(texts.answer_deltas(burst)) == [
+        (TEXTS, {"item_id": "m1", "texts": ["a", "b"]}),
+        (TEXTS, {"item_id": "m2", "texts": ["c"]}),
+        (TEXTS, {"item_id": "m1", "texts": ["d", "\ufffdé"]}),
+    ]
+    assert list(texts.part_done(0, "m1", 0, "abd\ufffdé", "answer")) == [completed()]
 
 
 def test_deltas_that_said_everything_are_completed_without_a_text() -> None:

@@ -7,7 +7,7 @@ Source of the facts: `RunResultStreaming`, openai-agents 0.18 to 0.24, as measur
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,19 +20,17 @@ from agents_progress.sdk import compat
 from agents_progress.sdk.calls import Call
 from agents_progress.sdk.failures import CODES, code_of, failure
 from agents_progress.sdk.hooks import RecordingHooks
+from agents_progress.sdk.pump import Pump
 from agents_progress.sdk.questions import Question, Questions
 from agents_progress.sdk.tee import Tee
 from agents_progress.sdk.translate import Translator
-from agents_progress.source import Drafts, Emit, Ending, Source
+from agents_progress.source import Drafts, Emit, Ending, Source, Take
 from agents_progress.unicode import name_of
 
 NUDGE_AFTER_S: Final = 0.5
 """A run task that was cancelled before its first step leaves the SDK's iterator waiting for ever; it is woken after so
 long.
 """
-
-YIELD_EVERY: Final = 4096
-"""Events taken in one go before the loop's other tasks get their turn."""
 
 _NO_ERROR: Final = (asyncio.CancelledError, GeneratorExit)
 
@@ -97,13 +95,8 @@ class StreamedSource:
             list(self._translator.calls.restate(carried.calls))
             self._questions.open, self._questions.asked = list(carried.questions), carried.asked
         self._tee = Tee(retain, self._cancel_quietly)
-        self._sdk_stream: Callable[[], AsyncIterator[Any]] = result.stream_events
+        self._pump = Pump(result.stream_events, self._tee)
         self._sdk_cancel: Callable[..., None] = result.cancel
-        self._pump: asyncio.Task[Any] | None = None
-        self._given_up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._timer: asyncio.TimerHandle | None = None
-        self._bound = 0.0
-        self._stopping = False
         self._agent_ended = False
         self._tool_spans: dict[int, str] = {}
         self._early_cancels: list[CancelMode] = []
@@ -141,53 +134,16 @@ class StreamedSource:
         else:
             self._hooks.attach(lambda name, args: emit("observe", self._observed(name, args)))
 
-    async def drain(self, take: Callable[[Any], None], breathe: Callable[[], None], bound: float) -> bool:
-        self._bound = bound
-        if self._stopping:
-            self._give_up_later()
-        loop = asyncio.get_running_loop()
-        for _ in range(2):
-            if self._pump is None or self._pump.cancelled():
-                # A task of its own: the SDK's iterator may wait for a run task that swallows its cancellation, and then
-                # so would we.
-                self._pump = loop.create_task(self._drain(take, breathe))
-            await asyncio.wait({self._pump, self._given_up}, return_when=asyncio.FIRST_COMPLETED)
-            if not self._pump.done():
-                self._pump.add_done_callback(lambda pump: pump.cancelled() or pump.exception())
-                return False
-            if (
-                not self._pump.cancelled()
-            ):  # a loop that shuts down cancels every task; what is left is read by another one
-                await self._pump
-                break
-        return True  # to its end, even when that end is a cancellation from inside the run
+    async def drain(self, take: Take, breathe: Callable[[], None], bound: float) -> bool:
+        return await self._pump.drain(take, breathe, bound)
 
-    def _give_up_later(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._bound, self._give_up)
-
-    def _give_up(self) -> None:
-        if not self._given_up.done():
-            self._given_up.set_result(None)
-
-    async def _drain(self, take: Callable[[Any], None], breathe: Callable[[], None]) -> None:
-        tee, taken = self._tee, 0
-        async for event in self._sdk_stream():
-            if tee.active:
-                tee.publish(event)
-            take(event)
-            taken += 1
-            if taken == YIELD_EVERY:
-                taken = 0
-                breathe()
-                await asyncio.sleep(0)  # the SDK's queue never yields while it is full
+    def flush(self) -> None:
+        self._pump.flush()
 
     def cancel(self, mode: CancelMode) -> None:
         if mode == "immediate":
             self._tee.drop_undelivered()
-            self._stopping = True
-            if self._pump is not None:
-                self._give_up_later()
+            self._pump.stop()
         self._sdk_cancel(mode=mode)
 
     async def settle(self, timeout: float) -> bool:
@@ -235,8 +191,7 @@ class StreamedSource:
             self.result.__dict__.pop(name, None)
         if self._hooks is not None:
             self._hooks.detach()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._pump.release()
         self._tee.drained(None)
         self._tee.concluded()
 
@@ -320,12 +275,12 @@ class StreamedSource:
         """Stands for `result.cancel`: a cancel by the application, unless the SDK calls it because our pump was
         cancelled.
         """
-        if self._pump is None or asyncio.current_task() is not self._pump:
+        if self._pump.at_work:
+            self._sdk_cancel(mode=mode)
+        else:
             if self.live:
                 self._cancel_seen(mode)
             self.cancel(mode)
-        else:
-            self._sdk_cancel(mode=mode)
 
     def _cancel_quietly(self) -> None:
         self.cancel("immediate")

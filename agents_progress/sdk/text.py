@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-from agents_progress.disclosure import Draft
-from agents_progress.rows import JOIN_AT, Message
+from agents_progress.disclosure import TEXTS, Draft
+from agents_progress.rows import Message
 from agents_progress.unicode import valid
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -69,19 +71,18 @@ class Texts:
         """A new model response starts; places count from its beginning again."""
         self._items = {}
 
-    def answer_delta(self, data: Any) -> tuple[Draft]:
-        """One raw delta of an answer: the commonest event of all, so it is written for speed."""
-        text: str = data.delta
-        if not text.isascii():
-            text = valid(text)
-        item = self._items.get(data.output_index)
-        if item is None:
-            item = self._begin(data.output_index, data.item_id)
-        answer = item.answer
-        answer.newest.append(text)
-        if len(answer.newest) == JOIN_AT:
-            answer.join()
-        return (("text.delta", {"item_id": item.item_id, "text": text}),)
+    def answer_deltas(self, deltas: Sequence[Any]) -> Iterator[Draft]:
+        """Raw deltas of answers that came one after another: one draft for those of the same item."""
+        for place, group in groupby(deltas, attrgetter("output_index")):
+            run = list(group)
+            item = self._items.get(place) or self._begin(place, run[0].item_id)
+            texts = [delta.delta for delta in run]
+            whole = "".join(texts)
+            if not whole.isascii():
+                texts = [valid(text) for text in texts]
+                whole = "".join(texts)
+            item.answer.append(whole)
+            yield TEXTS, {"item_id": item.item_id, "texts": texts}
 
     def delta(self, place: int, item_id: object, text: str, channel: str) -> Draft:
         """One raw delta of another channel, of the item at a place of the response."""

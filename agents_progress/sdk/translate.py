@@ -54,17 +54,28 @@ class Translator:
         self._block_unknown = block_unknown
         self._noted: set[str] = set()
 
-    def translate(self, event: Any) -> Drafts:
-        """The drafts of one SDK stream event, in order; often none."""
+    def translate(self, events: Iterator[Any]) -> Drafts:
+        """The drafts of SDK stream events, in order. Answer deltas that follow each other, most of what most runs say,
+        are taken together.
+        """
+        deltas: list[Any] = []
+        for event in events:
+            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
+                deltas.append(event.data)
+                continue
+            if deltas:
+                yield from self._texts.answer_deltas(deltas)
+                deltas = []
+            yield from self._one(event)
+        if deltas:
+            yield from self._texts.answer_deltas(deltas)
+
+    def _one(self, event: Any) -> Drafts:
         if event.type == "raw_response_event":
-            data = event.data
-            type_ = data.type
-            if type_ == "response.output_text.delta":  # most of what most runs say
-                return self._texts.answer_delta(data)
-            step = RAW_EVENTS.get(type_)
+            step = RAW_EVENTS.get(event.data.type)
             if step is None:
-                return self._unknown_raw(type_)
-            return step(self, data) if callable(step) else ()
+                return self._unknown_raw(event.data.type)
+            return step(self, event.data) if callable(step) else ()
         if event.type == "run_item_stream_event":
             about = RUN_ITEMS.get(event.name)
             if about is None:
@@ -121,7 +132,7 @@ class Translator:
         yield "usage.updated", self.usage.payload()
 
     def _text_delta(self, data: Any) -> Drafts:
-        return self._texts.answer_delta(data)
+        return self._texts.answer_deltas([data])
 
     def _refusal_delta(self, data: Any) -> Drafts:
         return (self._texts.delta(data.output_index, data.item_id, data.delta, "refusal"),)

@@ -41,6 +41,8 @@ async def use() -> None:
     await body(3)  # wrong
     text: str = await body("x")  # wrong
     progress(no_run)  # wrong
+    progress(verfy=None)  # wrong
+    progress.inside(settle="long")  # wrong
     outcome = await total("x")
     outcome.kind = "succeeded"  # wrong
     print(outcome.is_complete)  # wrong
