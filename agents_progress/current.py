@@ -36,7 +36,7 @@ class CurrentRun:
     def call_id(self) -> str | None:
         """The call id of the tool whose body asks, as events name it; None outside a function tool."""
         source = None if self._run is None else self._run.source
-        return source.call_of_span(compat.current_span()) if isinstance(source, StreamedSource) else None
+        return source.observer.call_of_span(compat.current_span()) if isinstance(source, StreamedSource) else None
 
     @contextmanager
     def stage(self, title: str) -> Iterator[None]:

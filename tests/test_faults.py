@@ -20,6 +20,7 @@ from agents_progress import RunView, Verdict, progress
 from agents_progress.disclosure import Disclosure, Screen
 from agents_progress.errors import JournalUnavailable
 from agents_progress.journal import MemoryJournal
+from agents_progress.sdk.observe import Observer
 from agents_progress.sdk.source import StreamedSource
 from agents_progress.sdk.translate import Translator
 from agents_progress.testing import call, text, turn, wait
@@ -70,8 +71,8 @@ async def life(journal: Any) -> tuple[list[str], Any]:
 STAGES: dict[str, tuple[type, str, str, int]] = {
     "translating": (Translator, "_one", "translate", 1),
     "translating later": (Translator, "_one", "translate", 9),
-    "observing a hook": (StreamedSource, "_observe", "observe", 1),
-    "observing a tool's start": (StreamedSource, "_observe", "observe", 4),
+    "observing a hook": (Observer, "_observe", "observe", 1),
+    "observing a tool's start": (Observer, "_observe", "observe", 4),
     "disclosing": (Screen, "pass_on", "disclose", 4),
     "reducing": (RunView, "feed_all", "reduce", 3),
     "closing the rows": (StreamedSource, "_closing", "conclude", 1),

@@ -20,11 +20,12 @@ from agents_progress.sdk import compat
 from agents_progress.sdk.calls import Call
 from agents_progress.sdk.failures import CODES, code_of, failure
 from agents_progress.sdk.hooks import RecordingHooks
+from agents_progress.sdk.observe import Observer
 from agents_progress.sdk.pump import Pump
 from agents_progress.sdk.questions import Question, Questions
 from agents_progress.sdk.tee import Tee
 from agents_progress.sdk.translate import Translator
-from agents_progress.source import Drafts, Emit, Ending, Source, Take
+from agents_progress.source import Emit, Ending, Source, Take
 from agents_progress.unicode import name_of
 
 NUDGE_AFTER_S: Final = 0.5
@@ -90,6 +91,7 @@ class StreamedSource:
             block_unknown=reading.block_unknown,
         )
         self.translate = self._translator.translate
+        self.observer = Observer(self._translator)
         self._questions = Questions(reading.title_of)
         if carried is not None:
             list(self._translator.calls.restate(carried.calls))
@@ -97,8 +99,6 @@ class StreamedSource:
         self._tee = Tee(retain, self._cancel_quietly)
         self._pump = Pump(result.stream_events, self._tee)
         self._sdk_cancel: Callable[..., None] = result.cancel
-        self._agent_ended = False
-        self._tool_spans: dict[int, str] = {}
         self._early_cancels: list[CancelMode] = []
         self._cancel_seen: Callable[[CancelMode], None] = self._early_cancels.append
         result.cancel = self._cancelled_by_user
@@ -132,7 +132,7 @@ class StreamedSource:
         if self._hooks is None:
             emit("translate", (("note.unhooked", {"why": "the run was not started inside a decorated function"}),))
         else:
-            self._hooks.attach(lambda name, args: emit("observe", self._observed(name, args)))
+            self._hooks.attach(lambda name, args: emit("observe", self.observer.observe(name, args)))
 
     async def drain(self, take: Take, breathe: Callable[[], None], bound: float) -> bool:
         return await self._pump.drain(take, breathe, bound)
@@ -170,7 +170,7 @@ class StreamedSource:
             interrupted=bool(result.interruptions),
             cancel_requested=cancelled,
             task_cancelled=task is not None and task.cancelled(),
-            has_output=self._agent_ended or result.final_output is not None,
+            has_output=self.observer.agent_ended or result.final_output is not None,
             response=self._response_quality(),
             reason=str(translator.last_reason)[:128] if translator.last_reason else None,
         )
@@ -236,41 +236,6 @@ class StreamedSource:
 
     # What happens beside the events.
 
-    def call_of_span(self, span: object) -> str | None:
-        """The call id of the tool whose tracing span this is."""
-        return self._tool_spans.get(id(span))
-
-    def _observed(self, name: str, args: tuple[Any, ...]) -> Iterator[Draft]:
-        # A generator, so that a fault in observing belongs to whoever writes the drafts.
-        yield from self._observe(name, args)
-
-    def _observe(self, name: str, args: tuple[Any, ...]) -> Drafts:
-        observer = _OBSERVERS.get(name)
-        return observer(self, args) if observer is not None else ()
-
-    def _on_llm_start(self, args: tuple[Any, ...]) -> Drafts:
-        return self._translator.llm_started()
-
-    def _on_agent_end(self, args: tuple[Any, ...]) -> Drafts:
-        self._agent_ended = True
-        return ()
-
-    def _on_tool_start(self, args: tuple[Any, ...]) -> Iterator[Draft]:
-        context, _, tool = args[:3]
-        raw_id = getattr(context, "tool_call_id", None)
-        if raw_id is None:
-            return  # computer, shell and patch tools: their hooks do not say which call they belong to
-        yield from self._translator.calls.started(raw_id, name_of(tool.name), getattr(context, "tool_arguments", None))
-        call = self._translator.calls.by_raw_id(raw_id)
-        if call is not None:
-            self._tool_spans[id(compat.current_span())] = call.call_id
-
-    def _on_tool_end(self, args: tuple[Any, ...]) -> Drafts:
-        context, _, _, output = args[:4]
-        self._tool_spans.pop(id(compat.current_span()), None)
-        raw_id = getattr(context, "tool_call_id", None)
-        return () if raw_id is None else self._translator.calls.returned(raw_id, output, from_hook=True)
-
     def _cancelled_by_user(self, mode: CancelMode = "immediate") -> None:
         """Stands for `result.cancel`: a cancel by the application, unless the SDK calls it because our pump was
         cancelled.
@@ -328,15 +293,6 @@ class StreamedSource:
             for item in results:
                 if item.output.tripwire_triggered:
                     yield "guardrail.tripped", {"stage": stage, "name": name_of(item.guardrail.get_name())[:128]}
-
-
-_OBSERVERS: Final[Mapping[str, Callable[[StreamedSource, tuple[Any, ...]], Drafts]]] = {
-    "on_llm_start": StreamedSource._on_llm_start,
-    "on_agent_end": StreamedSource._on_agent_end,
-    "on_tool_start": StreamedSource._on_tool_start,
-    "on_tool_end": StreamedSource._on_tool_end,
-}
-"""The hooks that say something the events do not."""
 
 
 def _raised(error: BaseException | None) -> Raised:
