@@ -36,7 +36,9 @@ BREATH_S: Final = 0.00005
 
 @dataclass(frozen=True, slots=True)
 class Coalesce:
-    """Streamed text goes out when this many characters or seconds have gathered, or before any other event."""
+    """Streamed text goes out when this many characters or seconds have gathered, or before any other event. Text that
+    arrives all at once goes out at once, however long.
+    """
 
     chars: int = 64
     seconds: float = 0.03
@@ -83,6 +85,7 @@ class RunLog:
         self._waiters: list[asyncio.Future[None]] = []
         self._committing: asyncio.Task[None] | None = None
         self._unclaimed = True
+        self._appending = False
         self._hurry = asyncio.Event()
         self._not_before = 0.0
 
@@ -125,7 +128,7 @@ class RunLog:
         thread has woken (one commit was seen to take six seconds). At the pace of a real model the loop is mostly idle.
         """
         lag = len(self._pending) - LAG
-        if lag > 0 and self._committing is not None:
+        if lag > 0 and self._appending:
             time.sleep(BREATH_S * (1 + lag // 128))
 
     async def flush(self) -> None:
@@ -158,17 +161,13 @@ class RunLog:
         if (item_id, channel) != self._open_item:
             self._release()
             self._open_item = item_id, channel
-        open_, chars, enough = self._open_texts, self._open_chars, coalesce.chars
-        for text in texts:
-            if not open_:
-                self._open_since = self._monotonic()
-            open_.append(text)
-            chars += len(text)
-            if chars >= enough:
-                self._release()
-                chars = 0
-        self._open_chars = chars
-        if open_ and self._timer is None:
+        if not self._open_texts:
+            self._open_since = self._monotonic()
+        self._open_texts += texts
+        self._open_chars += sum(map(len, texts))
+        if self._open_chars >= coalesce.chars:
+            self._release()
+        elif self._timer is None:
             self._timer = self._loop.call_later(coalesce.seconds, self._tick, coalesce.seconds)
 
     def _tick(self, seconds: float) -> None:
@@ -259,11 +258,14 @@ class RunLog:
         try:
             # The first batch claims the run id: of two runs with one id, only one is ever recorded.
             claim, self._unclaimed = self._unclaimed, False
+            self._appending = True
             await self.journal.append(batch, origin=self._origin, claim=claim)
         except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run
             self._break(error)
         else:
             self._deliver(batch)
+        finally:
+            self._appending = False
 
     def _break(self, error: Exception) -> None:
         self.broken = True

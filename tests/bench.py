@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from agents import Agent, ModelResponse, Runner, function_tool, set_tracing_disabled
+from agents import Agent, ModelResponse, RawResponsesStreamEvent, Runner, function_tool, set_tracing_disabled
 from agents.models.interface import Model
 from openai.types.responses import (
     Response,
@@ -40,6 +40,8 @@ from openai.types.responses import (
 from agents_progress import progress
 from agents_progress.journal import MemoryJournal
 from agents_progress.journal.sqlite import SQLiteJournal
+from agents_progress.sdk.pump import Pump
+from agents_progress.sdk.tee import Tee
 from agents_progress.view import RunView
 
 TIMES = 5
@@ -251,6 +253,36 @@ def row_memory() -> float:
     return said("memory, 1,000,000 events", extra, text_mb + 30, f"{figures}, extra {extra:.1f} MB (at most text + 30)")
 
 
+def row_recorder() -> float:
+    """What it costs to take each event where the SDK makes it, against the SDK's own queue."""
+    events = [RawResponsesStreamEvent(data=event) for event in text_turn(0, 20_000)]
+
+    class Result:
+        def __init__(self) -> None:
+            self._event_queue: asyncio.Queue[Any] = asyncio.Queue()
+
+        async def stream_events(self) -> AsyncIterator[Any]:
+            yield
+
+    async def seconds(recorded: bool) -> float:
+        result = Result()
+        if recorded:
+            pump = Pump(result, Tee(retain=False, cancel_quietly=lambda: None))
+            await pump.drain(lambda burst: None, lambda: None, 1.0)
+        put = result._event_queue.put_nowait
+        start = time.perf_counter()
+        for event in events:
+            put(event)
+        return time.perf_counter() - start
+
+    spent = [(asyncio.run(seconds(False)), asyncio.run(seconds(True))) for _ in range(TIMES)]
+    plain, recorded = (statistics.median(times) * 1e6 / len(events) for times in zip(*spent, strict=True))
+    figures = f"queue {plain:.2f} us/event, recorded {recorded:.2f} us/event"
+    return said(
+        "recording at the source", recorded - plain, 0.3, f"{figures}, extra {recorded - plain:.2f} (at most 0.3)"
+    )
+
+
 MANY = 1_000_000
 
 
@@ -290,6 +322,7 @@ ROWS = {
     "single": row_single,
     "mixed": row_mixed,
     "reduce": row_reduce,
+    "recorder": row_recorder,
     "memory": row_memory,
     "import": row_import,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from staging import (
 )
 
 from agents_progress import RunView, follow
+from agents_progress.run import Run
 from agents_progress.sse import Decoder, encode_envelope
 from agents_progress.testing import (
     ScriptedAPI,
@@ -44,17 +45,18 @@ from agents_progress.testing import (
 )
 
 
-def altered(result: RunResultStreaming, change: Callable[[Any], Iterable[Any]]) -> RunResultStreaming:
-    """A result whose events are changed on the way, as another release of the SDK might send them."""
-    original = result.stream_events
+def altered(result: RunResultStreaming, change: Callable[[Any], Iterable[Any]], **options: Any) -> Run:
+    """A followed result whose events are changed as they are made, as another release of the SDK might make them."""
+    run = follow(result, **options)
+    queue = result._event_queue
+    put = queue.put_nowait
 
-    async def changed() -> AsyncIterator[Any]:
-        async for sdk_event in original():
-            for one in change(sdk_event):
-                yield one
+    def put_changed(sdk_event: Any) -> None:
+        for one in change(sdk_event) if hasattr(sdk_event, "type") else (sdk_event,):
+            put(one)
 
-    result.stream_events = changed  # type: ignore[method-assign]
-    return result
+    queue.put_nowait = put_changed  # type: ignore[method-assign]
+    return run
 
 
 # Endings.
@@ -201,7 +203,7 @@ async def test_prj_6_unknown_names_are_counted_and_lose_nothing(allowed: Any, st
         if sdk_event.type == "run_item_stream_event":
             yield RunItemStreamEvent(name="brand_new_thing", item=sdk_event.item)  # type: ignore[arg-type]
 
-    run = follow(altered(result, add_unknown_item), unknown_items=allowed, verify=lambda output: True)
+    run = altered(result, add_unknown_item, unknown_items=allowed, verify=lambda output: True)
     log = await log_of(run)
     assert log.of("note.unknown_raw") == [{"name": "response.brand_new.delta"}]
     counted = log.of("adapter.unsupported" if allowed == "block" else "note.unsupported")
@@ -290,7 +292,7 @@ async def test_hand_1_a_handoff_is_seen_in_either_spelling(spelling: str) -> Non
         return (sdk_event,)
 
     a = scripted(turn(call("transfer_to_b")), handoffs=[scripted(turn(text("x")), name="B")])
-    log = await log_of(follow(altered(Runner.run_streamed(a, "hi"), respell)))
+    log = await log_of(altered(Runner.run_streamed(a, "hi"), respell))
     assert log.of("handoff.requested") == log.of("handoff.completed") == [{"from_agent": "A", "to_agent": "B"}]
     assert log.view.agent == "B" and log.ending["final_output"] == "x"
     assert [(row.kind, row.state) for row in log.view.activities] == [("handoff", "returned")]
@@ -305,7 +307,7 @@ async def test_hand_3_a_handoff_that_is_announced_twice_is_no_tool() -> None:
         yield sdk_event
 
     a = scripted(turn(call("transfer_to_b", call_id="h1")), handoffs=[scripted(turn(text("x")), name="B")])
-    log = await log_of(follow(altered(Runner.run_streamed(a, "hi"), announce_twice)))
+    log = await log_of(altered(Runner.run_streamed(a, "hi"), announce_twice))
     assert log.view.tools == {}
     assert [(row.kind, row.state) for row in log.view.activities] == [("handoff", "returned")]
     assert log.ending["outcome"] == "succeeded" and log.view.issues == []

@@ -17,7 +17,7 @@ class Stream:
     def __init__(self, *script: int | None | Exception) -> None:
         self.script = script
         self.taken: list[list[int]] = []
-        self.pump = Pump(self.stream_events, Tee(retain=False, cancel_quietly=lambda: None))
+        self.pump = Pump(self, Tee(retain=False, cancel_quietly=lambda: None))
 
     async def stream_events(self) -> AsyncIterator[int]:
         for step in self.script:

@@ -66,6 +66,14 @@ def run_task(result: Any) -> asyncio.Task[Any] | None:
     return task
 
 
+def event_queue(result: Any) -> asyncio.Queue[Any] | None:
+    """The queue between the agent loop and `stream_events`: `RunResultStreaming._event_queue`, private, from 0.18 to
+    0.24. None in a release that has none; its events are taken from the stream then, which loses some when it fails.
+    """
+    queue = getattr(result, "_event_queue", None)
+    return queue if isinstance(queue, asyncio.Queue) else None
+
+
 def current_span() -> object:
     """The tracing span around the code that asks; the SDK gives each function tool one of its own, traced or not."""
     from agents.tracing import get_current_span  # versions can be told without loading the SDK

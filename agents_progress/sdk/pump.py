@@ -1,7 +1,9 @@
-"""Takes the events off the SDK's stream, in bursts: whatever arrives within one turn of the loop is taken together.
+"""Takes the events of a run where the SDK makes them, in bursts, and drains its stream for the SDK's own sake.
 
-A task of its own, because the SDK's iterator may wait for a run task that swallows its cancellation, and then so would
-whoever iterates it.
+The SDK throws away what is still queued when a run fails or is cancelled, so events are taken as they are put into its
+queue, in the order in which they happened, hooks included. The stream is drained all the same: the run waits for that
+at the end of a turn, and its iterator is where a failure is raised. That is a task of its own, because the iterator may
+wait for a run task that swallows its cancellation, and then so would whoever iterates it.
 
 Source: `RunResultStreaming.stream_events`, openai-agents 0.18 to 0.24.
 """
@@ -12,6 +14,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
+from agents_progress.sdk import compat
 from agents_progress.sdk.tee import Tee
 from agents_progress.source import Take
 
@@ -24,11 +27,11 @@ yields while it is full.
 class Pump:
     """Drains one stream to its end, and passes every event on to the tee. Belongs to the running event loop."""
 
-    def __init__(self, stream: Callable[[], AsyncIterator[Any]], tee: Tee) -> None:
-        self._stream = stream
+    def __init__(self, result: Any, tee: Tee) -> None:
+        self._stream: Callable[[], AsyncIterator[Any]] = result.stream_events
         self._tee = tee
         self._loop = asyncio.get_running_loop()
-        self._take: Take = lambda events: None
+        self._take: Take | None = None
         self._breathe: Callable[[], None] = lambda: None
         self._burst: list[Any] = []
         self._task: asyncio.Task[None] | None = None
@@ -36,6 +39,7 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._bound = 0.0
         self._stopping = False
+        self._at_source = self._record(compat.event_queue(result))
 
     @property
     def at_work(self) -> bool:
@@ -45,6 +49,7 @@ class Pump:
     async def drain(self, take: Take, breathe: Callable[[], None], bound: float) -> bool:
         """Give every event to ``take``; whether the end was reached. See :meth:`Source.drain`."""
         self._take, self._breathe, self._bound = take, breathe, bound
+        self.flush()
         if self._stopping:
             self._give_up_later()
         for _ in range(2):
@@ -61,7 +66,9 @@ class Pump:
         return True  # to its end, even when that end is a cancellation from inside the run
 
     def flush(self) -> None:
-        """Have taken what has arrived."""
+        """Have taken what has arrived. Nothing is lost before :meth:`drain` says who takes it."""
+        if self._take is None:
+            return
         burst, self._burst = self._burst, []
         if burst:
             self._take(burst)
@@ -78,18 +85,39 @@ class Pump:
         if self._timer is not None:
             self._timer.cancel()
 
+    def _record(self, queue: asyncio.Queue[Any] | None) -> bool:
+        """Take each event as it is put into the SDK's queue; whether that is possible."""
+        if queue is None or not queue.empty():
+            return False  # a result that is followed late: what came before can only be drained, and order matters more
+        put, arrived = queue.put_nowait, self._arrived
+
+        def put_and_record(event: Any) -> None:
+            put(event)
+            if getattr(event, "type", None) is not None:  # the mark of the end has none
+                arrived(event)
+
+        queue.put_nowait = put_and_record  # type: ignore[assignment]
+        return True
+
+    def _arrived(self, event: Any) -> None:
+        burst = self._burst
+        if not burst:
+            self._loop.call_soon(self.flush)
+        burst.append(event)
+        if len(burst) >= BURST:
+            self.flush()
+
     async def _drain(self) -> None:
-        tee = self._tee
+        tee, arrived, drained = self._tee, None if self._at_source else self._arrived, 0
         try:
             async for event in self._stream():
                 if tee.active:
                     tee.publish(event)
-                burst = self._burst
-                if not burst:
-                    self._loop.call_soon(self.flush)
-                burst.append(event)
-                if len(burst) == BURST:
-                    self.flush()
+                if arrived is not None:
+                    arrived(event)
+                drained += 1
+                if drained == BURST:
+                    drained = 0
                     await asyncio.sleep(0)
         finally:
             self.flush()

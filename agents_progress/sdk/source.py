@@ -97,7 +97,7 @@ class StreamedSource:
             list(self._translator.calls.restate(carried.calls))
             self._questions.open, self._questions.asked = list(carried.questions), carried.asked
         self._tee = Tee(retain, self._cancel_quietly)
-        self._pump = Pump(result.stream_events, self._tee)
+        self._pump = Pump(result, self._tee)
         self._sdk_cancel: Callable[..., None] = result.cancel
         self._early_cancels: list[CancelMode] = []
         self._cancel_seen: Callable[[CancelMode], None] = self._early_cancels.append
