@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agents_progress.run import Run
-from agents_progress.sdk import compat
 from agents_progress.sdk.intercept import run_here
-from agents_progress.sdk.source import StreamedSource
+from agents_progress.sdk.slots import call_here, slot_here
 
 logger = logging.getLogger("agents_progress")
 
@@ -35,8 +34,8 @@ class CurrentRun:
     @property
     def call_id(self) -> str | None:
         """The call id of the tool whose body asks, as events name it; None outside a function tool."""
-        source = None if self._run is None else self._run.source
-        return source.observer.call_of_span(compat.current_span()) if isinstance(source, StreamedSource) else None
+        slot = slot_here()
+        return call_here() if slot is not None and slot.run is self._run else None
 
     @contextmanager
     def stage(self, title: str) -> Iterator[None]:

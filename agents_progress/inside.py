@@ -15,15 +15,15 @@ from agents_progress.options import Options, switched_off
 from agents_progress.owner import Beginning
 from agents_progress.run import Run, next_run_id
 from agents_progress.sdk import compat
-from agents_progress.sdk.intercept import Scope, entered, outside
-from agents_progress.sdk.source import Carried, StreamedSource
+from agents_progress.sdk.base import Carried, SDKSource
+from agents_progress.sdk.intercept import Scope, Watched, entered, outside
 from agents_progress.source import Source
 
 logger = logging.getLogger("agents_progress")
 
 
 class Body:
-    """One call of the function: a task. Its top-level streamed runs are attempts 1, 2, ... or continue one another."""
+    """One call of the function: a task. Its top-level runs are attempts 1, 2, ... or continue one another."""
 
     def __init__(self, options: Options, function: Callable[..., Any]) -> None:
         self._options = options
@@ -33,8 +33,8 @@ class Body:
         self._runs: list[Run] = []
         self.scope = Scope(options.reading, retain=True, started=self._started, carried_by=self._carried)
 
-    def _started(self, source: StreamedSource, resumed: bool) -> None:
-        before = self._paused() if resumed else None
+    def _started(self, source: Watched, state: Any) -> None:
+        before = None if state is None else self._paused()
         run_id = next_run_id(before.id) if before else self._first_id if not self._runs else None
         plan = self._options.plan(
             self._function,
@@ -47,7 +47,7 @@ class Body:
         async def start() -> Source:
             return source
 
-        run = Run(plan, start, outside(), _beginning(before, source))
+        run = Run(plan, start, outside(), _beginning(before, source, state))
         source.belongs_to(run)
         if before is not None:
             before.continued = run
@@ -60,20 +60,18 @@ class Body:
 
     def _carried(self, state: Any) -> Carried | None:
         before = self._paused()
-        return before.source.carried() if before and isinstance(before.source, StreamedSource) else None
+        return before.source.carried() if before and isinstance(before.source, SDKSource) else None
 
     def warn_if_unseen(self) -> None:
         """Say once a call that nothing was watched."""
         if not self._runs:
-            logger.warning(
-                "agents_progress: %s started no streamed run; nothing was recorded for it", self._function.__name__
-            )
+            logger.warning("agents_progress: %s started no run; nothing was recorded for it", self._function.__name__)
 
 
-def _beginning(before: Run | None, source: StreamedSource) -> Beginning | None:
-    if before is None or not isinstance(before.source, StreamedSource):
+def _beginning(before: Run | None, source: Watched, state: Any) -> Beginning | None:
+    if before is None or not isinstance(before.source, SDKSource):
         return None
-    decisions = before.source.decided(source.result)
+    decisions = before.source.decided(state)
     source.rejected(decisions)
     words = {name: "approved" if approved else "rejected" for name, approved in decisions.items()}
     return Beginning(before.id, source.agent, tuple(before.source.restated()), words, underway=True)

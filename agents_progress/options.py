@@ -18,7 +18,7 @@ from agents_progress.log import Coalesce
 from agents_progress.messages import LANGUAGES, Language
 from agents_progress.owner import Plan, Sink
 from agents_progress.payloads import Parent
-from agents_progress.sdk.source import Reading
+from agents_progress.sdk.part import Reading
 from agents_progress.verify import Verifier
 
 _OPENED: Final[dict[str, Journal]] = {}

@@ -207,7 +207,7 @@ def test_a_paused_run_leaves_its_pending_calls_requested() -> None:
     book = calls()
     left = [*book.claimed(function("d1")), *book.run_ended("paused")]
     assert shown(left).tools == {"d1": "requested"}
-    assert [call.call_id for call in book.waiting] == ["d1"]
+    assert [call.call_id for call in book.book] == ["d1"]
 
 
 def test_a_continuing_run_restates_the_pending_calls_under_their_ids() -> None:
@@ -215,9 +215,9 @@ def test_a_continuing_run_restates_the_pending_calls_under_their_ids() -> None:
     left = [*before.claimed(function("d1", "pay", '{"n":1}')), *before.claimed(function("", "pay"))]
     left += before.run_ended("paused")
     again = calls()
-    restated = list(again.restate(before.waiting))
+    restated = list(again.restate(before.book))
     assert [payload for _, payload in restated] == [payload for type_, payload in left if type_ == "tool.requested"]
-    assert story(list(before.restated())) == story(restated)
+    assert story(list(before.restated(before.book))) == story(restated)
     restated += [*again.started("d1", "pay"), *again.returned("d1", "ok", from_hook=True)]
     restated += again.claimed(function("d1", "pay"))
     view = shown([*restated, *again.run_ended("cancelled")])

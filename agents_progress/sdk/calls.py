@@ -8,7 +8,7 @@ claimed were not run, and the end of the run says so. A handoff is never a row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -73,7 +73,7 @@ class Calls:
     book: list[Call] = field(default_factory=list)
     rejected: set[str] = field(default_factory=set)
     handoffs: set[str] = field(default_factory=set)
-    _ids: Ids = field(default_factory=lambda: Ids("call"))
+    ids: Ids = field(default_factory=lambda: Ids("call"))
     _hosted_now: dict[str | None, Call] = field(default_factory=dict)
     _hosted_said: Counter[str] = field(default_factory=Counter)
 
@@ -107,7 +107,7 @@ class Calls:
         """The tool hook at the tool's entry."""
         call = self._find(raw_id, "requested", "raw")
         if call is None:
-            call = Call(self._ids.take(raw_id), raw_id, name, "function", arguments)
+            call = Call(self.ids.take(raw_id), raw_id, name, "function", arguments)
             self.book.append(call)
         if call.state == "raw":
             yield from self._request(call)
@@ -187,6 +187,10 @@ class Calls:
             elif call.state == "requested" and self.hooked and call.kind == "function" and kind != "paused":
                 yield from self._close(call, "tool.skipped", {"reason": "not_run"})
 
+    def expects(self, raw_id: str | None, *, call: bool) -> bool:
+        """Whether the run item of a call, or else that of its output, would be news of a call that is known."""
+        return any(known.raw_id == raw_id and not (call and known.has_item) for known in self.book)
+
     def by_raw_id(self, raw_id: str | None) -> Call | None:
         """The open call with this model-made id."""
         return self._find(raw_id, "requested", "running")
@@ -195,19 +199,14 @@ class Calls:
         """Begin a continuing run with the calls that its predecessor left waiting, under the same ids."""
         for call in pending:
             again = Call(call.call_id, call.raw_id, call.name, call.kind, call.arguments, has_raw=True, has_item=True)
-            self._ids.used.add(call.call_id)
+            self.ids.used.add(call.call_id)
             self.book.append(again)
             yield from self._request(again)
 
-    def restated(self) -> Iterator[Draft]:
-        """The waiting calls as requests, for the log of a continuing run."""
-        for call in self.waiting:
+    def restated(self, calls: Iterable[Call]) -> Iterator[Draft]:
+        """Waiting calls as requests, for the log of a continuing run."""
+        for call in calls:
             yield from self._request(call)
-
-    @property
-    def waiting(self) -> list[Call]:
-        """The calls that are requested and neither running nor closed."""
-        return [call for call in self.book if call.state == "requested"]
 
     def _find(self, raw_id: str | None, *states: State) -> Call | None:
         """The oldest call with this model-made id in the first of these states that one is in."""
@@ -227,7 +226,7 @@ class Calls:
         name = fixed_name or _get(raw, "name") or "tool"
         arguments = _get(raw, "arguments") or _get(raw, "input")
         return Call(
-            self._ids.take(raw_id), raw_id, name_of(name), kind, arguments if isinstance(arguments, str) else None
+            self.ids.take(raw_id), raw_id, name_of(name), kind, arguments if isinstance(arguments, str) else None
         )
 
     def _add(self, raw: Any, raw_id: Any) -> Call:

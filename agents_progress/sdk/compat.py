@@ -66,6 +66,19 @@ def run_task(result: Any) -> asyncio.Task[Any] | None:
     return task
 
 
+def decision(state: Any, item: Any, tool: str, raw_id: str) -> bool | None:
+    """How an interruption was answered in a `RunState`, None while it is not.
+
+    The answers are in the state's `_context` (private, 0.18 to 0.24); those of an interruption inside an agent's tool
+    in that of the nested state, which `_find_nested_approval_state` (private, 0.23 and 0.24) finds.
+    """
+    find = getattr(state, "_find_nested_approval_state", None)
+    owner = find(item) if find is not None else None
+    context = getattr(state if owner is None else owner[0], "_context", None)
+    answer: bool | None = None if context is None else context.is_tool_approved(tool, raw_id)
+    return answer
+
+
 def event_queue(result: Any) -> asyncio.Queue[Any] | None:
     """The queue between the agent loop and `stream_events`: `RunResultStreaming._event_queue`, private, from 0.18 to
     0.24. None in a release that has none; its events are taken from the stream then, which loses some when it fails.

@@ -17,40 +17,23 @@ logger = logging.getLogger("agents_progress")
 
 
 class RecordingHooks(RunHooksBase[Any, Agent[Any]]):
-    """Wraps the user's run hooks (or none) and reports each call that went through to an observer.
+    """Wraps the user's run hooks (or none) and reports each call that went through, with the values of its arguments.
 
-    Reports that come before an observer is attached are kept and delivered when it is; after :meth:`detach` they are
-    dropped.
     ``raised`` is the exception that the user's own hook raised last.
     """
 
     def __init__(self, users: RunHooksBase[Any, Any] | None) -> None:
         self._users = users
-        self._observe: Callable[[str, tuple[Any, ...]], None] | None = None
-        self._early: list[tuple[str, tuple[Any, ...]]] = []
-        self._detached = False
+        self._report: Callable[[str, tuple[Any, ...]], None] | None = None
         self.raised: BaseException | None = None
 
-    def attach(self, observe: Callable[[str, tuple[Any, ...]], None]) -> None:
-        """Deliver what was reported so far, then every report as it comes."""
-        early, self._early = self._early, []
-        self._observe = observe
-        for name, args in early:
-            self._report(name, args)
+    def attach(self, report: Callable[[str, tuple[Any, ...]], None]) -> None:
+        """Report from now on; the run has not taken its first step yet."""
+        self._report = report
 
     def detach(self) -> None:
         """Report nothing more."""
-        self._observe, self._detached = None, True
-
-    def _report(self, name: str, args: tuple[Any, ...]) -> None:
-        if self._observe is None:
-            if not self._detached:
-                self._early.append((name, args))
-            return
-        try:
-            self._observe(name, args)
-        except Exception as error:  # noqa: BLE001 - ours never reaches user code
-            logger.error("agents_progress: the observer of %s failed: %s", name, type(error).__name__)
+        self._report = None
 
     async def _forward(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         answer = None
@@ -60,7 +43,11 @@ class RecordingHooks(RunHooksBase[Any, Agent[Any]]):
             except Exception as error:
                 self.raised = error
                 raise
-        self._report(name, args)
+        if self._report is not None:
+            try:
+                self._report(name, (*args, *kwargs.values()))
+            except Exception as error:  # noqa: BLE001 - ours never reaches user code
+                logger.error("agents_progress: the report of %s failed: %s", name, type(error).__name__)
         return answer
 
 

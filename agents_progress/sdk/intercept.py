@@ -1,54 +1,71 @@
 """Seeing the SDK calls that a decorated function makes, without a change in its body.
 
-`Runner.run_streamed` asks the process's default runner. On entering a scope, ours is put around whichever runner is the
-default then, unless it is ours already; somebody else's is never taken away, and other libraries may swap it before,
-during and after. Outside a scope every call is forwarded verbatim. The SDK's run itself is started outside the scope,
-so that what its tools start is theirs.
+`Runner.run_streamed` and its sisters ask the process's default runner. On entering a scope, ours is put around
+whichever runner is the default then, unless it is ours already; somebody else's is never taken away, and other
+libraries may swap it before, during and after. A call is forwarded verbatim unless it is made inside a scope, or by a
+tool of a run that is owned. The SDK's run itself is started outside the scope, so that what its tools start is theirs.
 
 Source: `agents.run.get_default_agent_runner`, `set_default_agent_runner`, `AgentRunner`, openai-agents 0.18 to 0.24.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 from agents import RunState
 from agents.lifecycle import RunHooksBase
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
+from agents_progress.sdk import nested
+from agents_progress.sdk.awaited import AwaitedSource
+from agents_progress.sdk.base import Carried
 from agents_progress.sdk.hooks import RecordingHooks
-from agents_progress.sdk.source import Carried, Reading, Slot, StreamedSource
+from agents_progress.sdk.part import Reading
+from agents_progress.sdk.slots import Slot, slot_here, within
+from agents_progress.sdk.source import StreamedSource
+from agents_progress.unicode import name_of
+
+Watched: TypeAlias = StreamedSource | AwaitedSource
 
 
 @dataclass(slots=True)
 class Scope:
-    """One run of a decorated function's body, and the streamed runs it started.
+    """One run of a decorated function's body, and the SDK runs it started.
 
-    ``started`` is told of each as soon as it exists. ``carried_by(state)`` gives what the paused run behind an input
-    carries, None for an input that continues none. ``run`` is the newest owned run, once there is one.
+    ``retain`` says that the body reads its runs itself, awaited ones too. ``started`` is told of each as soon as it
+    exists, with the state that it continues from, if any; ``carried_by(state)`` gives what the paused run behind that
+    state carries, if it is one of ours. ``run`` is the newest owned run, once there is one.
     """
 
     reading: Reading
     retain: bool
     run: Any = None
-    started: Callable[[StreamedSource, bool], None] = lambda source, resumed: None
+    started: Callable[[Watched, Any], None] = lambda source, state: None
     carried_by: Callable[[Any], Carried | None] = lambda state: None
     sources: list[StreamedSource] = field(default_factory=list)
 
     def run_streamed(self, inner: Any, agent: Any, input: Any, kwargs: dict[str, Any]) -> Any:
         """Make the intercepted call with our hooks beside the user's, and remember how to repeat it."""
-        carried = self.carried_by(input) if isinstance(input, RunState) else None
-        source = _call(inner, agent, input, kwargs, self.reading, self.retain, carried)
-        if source is None:
-            return inner.run_streamed(agent, input, **kwargs)
+        carried = self._carried(input)
+        source = _streamed(inner, agent, input, kwargs, self.reading, self.retain, carried)
         self.sources.append(source)
-        self.started(source, carried is not None)
+        self.started(source, None if carried is None else input)
         return source.result
+
+    async def run_awaited(self, inner: Any, agent: Any, input: Any, kwargs: dict[str, Any]) -> Any:
+        """The same for a run that the body awaits."""
+        carried = self._carried(input)
+        source = _awaited(inner, agent, input, kwargs, self.reading, carried)
+        self.started(source, None if carried is None else input)
+        return await source.returned()
+
+    def _carried(self, input: Any) -> Carried | None:
+        return self.carried_by(input) if isinstance(input, RunState) else None
 
     def source_of(self, result: Any) -> StreamedSource | None:
         """The intercepted source behind a result that the body returned."""
@@ -56,8 +73,6 @@ class Scope:
 
 
 _scope: ContextVar[Scope | None] = ContextVar("agents_progress_scope", default=None)
-_slot: ContextVar[Slot | None] = ContextVar("agents_progress_slot", default=None)
-"""Inherited by the SDK's run task, its tools and their threads: whose run they are part of."""
 _installing = Lock()
 
 
@@ -77,17 +92,6 @@ def entered(scope: Scope | None) -> Iterator[None]:
         _scope.set(before)
 
 
-@contextmanager
-def _within(slot: Slot) -> Iterator[None]:
-    before = _slot.get()
-    _slot.set(slot)
-    try:
-        with entered(None):
-            yield
-    finally:
-        _slot.set(before)
-
-
 def outside() -> Context:
     """A copy of the caller's context that is outside every scope, for a task of our own."""
     context = copy_context()
@@ -97,7 +101,7 @@ def outside() -> Context:
 
 def run_here() -> Any:
     """The owned run around the calling code: of the body that is executing, or of the SDK run whose tool is."""
-    scope, slot = _scope.get(), _slot.get()
+    scope, slot = _scope.get(), slot_here()
     if scope is not None and scope.run is not None:
         return scope.run
     return None if slot is None else slot.run
@@ -111,28 +115,61 @@ def _install() -> None:
 
 
 class InterceptingRunner(AgentRunner):
-    """The default runner, which asks before each streamed call whether it is inside a scope."""
+    """The default runner, which asks before each call whether it is inside a scope or inside a tool of an owned run."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
-    async def run(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._inner.run(*args, **kwargs)
+    async def run(self, starting_agent: Any, input: Any, **kwargs: Any) -> Any:
+        scope = _scope.get()
+        if not _readable(kwargs) or (scope is not None and not scope.retain):
+            return await self._inner.run(starting_agent, input, **kwargs)
+        if scope is not None:
+            return await scope.run_awaited(self._inner, starting_agent, input, kwargs)
+        return await nested.run(self._inner, starting_agent, input, kwargs)
 
-    def run_sync(self, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.run_sync(*args, **kwargs)
+    def run_sync(self, starting_agent: Any, input: Any, **kwargs: Any) -> Any:
+        scope = _scope.get()
+        watched = nested.call_inside(kwargs) is not None if scope is None else scope.retain
+        if not watched or type(self._inner).run_sync is not AgentRunner.run_sync:
+            return self._inner.run_sync(starting_agent, input, **kwargs)
+        # The SDK's own makes a loop and calls `run` in it: ours.
+        runner = self if scope is None else _Closing(self)
+        return AgentRunner.run_sync(runner, starting_agent, input, **kwargs)
 
     def run_streamed(self, starting_agent: Any, input: Any, **kwargs: Any) -> Any:
         scope = _scope.get()
-        if scope is None:
+        if not _readable(kwargs):
             return self._inner.run_streamed(starting_agent, input, **kwargs)
-        return scope.run_streamed(self._inner, starting_agent, input, kwargs)
+        if scope is not None:
+            return scope.run_streamed(self._inner, starting_agent, input, kwargs)
+        return nested.run_streamed(self._inner, starting_agent, input, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
 
-def _call(
+class _Closing(AgentRunner):
+    """Lets a run's owner finish before the loop that `run_sync` made comes to rest."""
+
+    def __init__(self, inner: InterceptingRunner) -> None:
+        self._inner = inner
+
+    async def run(self, starting_agent: Any, input: Any, **kwargs: Any) -> Any:
+        try:
+            return await self._inner.run(starting_agent, input, **kwargs)
+        finally:
+            scope = _scope.get()
+            if scope is not None and scope.run is not None:
+                await scope.run.closed()
+
+
+def _readable(kwargs: Mapping[str, Any]) -> bool:
+    """Whether our hooks can stand beside the user's; the SDK refuses what is no hooks object with its own words."""
+    return kwargs.get("hooks") is None or isinstance(kwargs["hooks"], RunHooksBase)
+
+
+def _streamed(
     inner: Any,
     agent: Any,
     input: Any,
@@ -140,18 +177,27 @@ def _call(
     reading: Reading,
     retain: bool,
     carried: Carried | None,
-) -> StreamedSource | None:
-    users = kwargs.get("hooks")
-    if users is not None and not isinstance(users, RunHooksBase):
-        return None  # the SDK refuses it with its own words
-    hooks = RecordingHooks(users)
+) -> StreamedSource:
+    hooks = RecordingHooks(kwargs.get("hooks"))
     slot = Slot()
-    with _within(slot):
+    with within(slot), entered(None):
         result = inner.run_streamed(agent, input, **{**kwargs, "hooks": hooks})
 
     def again(state: Any, carried: Carried) -> StreamedSource:
-        source = _call(inner, agent, state, kwargs, reading, retain, carried)
-        assert source is not None, "the first call had valid hooks"
-        return source
+        return _streamed(inner, agent, state, kwargs, reading, retain, carried)
 
-    return StreamedSource(result, reading, hooks=hooks, again=again, retain=retain, carried=carried, slot=slot)
+    return StreamedSource(result, reading, slot, hooks=hooks, again=again, retain=retain, carried=carried)
+
+
+def _awaited(
+    inner: Any, agent: Any, input: Any, kwargs: dict[str, Any], reading: Reading, carried: Carried | None
+) -> AwaitedSource:
+    hooks = RecordingHooks(kwargs.get("hooks"))
+
+    def again(state: Any, carried: Carried) -> AwaitedSource:
+        return _awaited(inner, agent, state, kwargs, reading, carried)
+
+    source = AwaitedSource(name_of(agent.name), reading, hooks=hooks, again=again, carried=carried)
+    with within(source.slot), entered(None):
+        source.begin(inner.run(agent, input, **{**kwargs, "hooks": hooks}))
+    return source

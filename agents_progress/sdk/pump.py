@@ -39,7 +39,7 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._bound = 0.0
         self._stopping = False
-        self._at_source = self._record(compat.event_queue(result))
+        self._at_source = record(result, self._arrived)
 
     @property
     def at_work(self) -> bool:
@@ -85,20 +85,6 @@ class Pump:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _record(self, queue: asyncio.Queue[Any] | None) -> bool:
-        """Take each event as it is put into the SDK's queue; whether that is possible."""
-        if queue is None or not queue.empty():
-            return False  # a result that is followed late: what came before can only be drained, and order matters more
-        put, arrived = queue.put_nowait, self._arrived
-
-        def put_and_record(event: Any) -> None:
-            put(event)
-            if getattr(event, "type", None) is not None:  # the mark of the end has none
-                arrived(event)
-
-        queue.put_nowait = put_and_record  # type: ignore[assignment]
-        return True
-
     def _arrived(self, event: Any) -> None:
         burst = self._burst
         if not burst:
@@ -129,3 +115,22 @@ class Pump:
     def _give_up(self) -> None:
         if not self._given_up.done():
             self._given_up.set_result(None)
+
+
+def record(result: Any, arrived: Callable[[Any], None]) -> bool:
+    """Have each event told as it is put into the SDK's queue; whether that is possible.
+
+    It is not for a result that is followed late: what came before can only be drained, and the order matters more.
+    """
+    queue = compat.event_queue(result)
+    if queue is None or not queue.empty():
+        return False
+    put = queue.put_nowait
+
+    def put_and_record(event: Any) -> None:
+        put(event)
+        if getattr(event, "type", None) is not None:  # the mark of the end has none
+            arrived(event)
+
+    queue.put_nowait = put_and_record  # type: ignore[assignment]
+    return True

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents_progress.disclosure import Draft
-from agents_progress.sdk.calls import Call, Calls
 from agents_progress.unicode import name_of, valid
 
 
@@ -48,8 +47,11 @@ class Questions:
     open: list[Question] = field(default_factory=list)
     asked: int = 0
 
-    def ask(self, items: Iterable[Any], calls: Calls) -> Iterator[Draft]:
-        """Take in the interruptions of a drained run; yields those that were not asked in this log before."""
+    def ask(self, items: Iterable[Any], call_of: Callable[[str | None, str], str | None]) -> Iterator[Draft]:
+        """Take in the interruptions of a drained run; yields those that were not asked in this log before.
+
+        ``call_of`` gives the call id, as events name it, of a model-made id and its tool.
+        """
         before, self.open = self.open, []
         for item in items:
             tool = name_of(item.name or "tool")
@@ -61,10 +63,9 @@ class Questions:
                 self.open.append(known)
                 continue
             self.asked += 1
-            call = calls.by_raw_id(raw_id)
             question = Question(
                 interaction_id=f"ask-{self.asked}",
-                call_id=_call_id(call),
+                call_id=call_of(raw_id, tool),
                 raw_id=raw_id,
                 tool=tool,
                 title=self.title_of(tool),
@@ -81,10 +82,6 @@ def action_digest(tool: str, arguments: str) -> str:
     with suppress(ValueError):  # a free text, or broken JSON, is digested as it stands
         arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(json.dumps([tool, arguments], ensure_ascii=False).encode()).hexdigest()
-
-
-def _call_id(call: Call | None) -> str | None:
-    return None if call is None else call.call_id
 
 
 def _raw_id(item: Any) -> str | None:

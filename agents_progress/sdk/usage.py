@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ _DETAILS: Final = (
 
 @dataclass(slots=True)
 class Usage:
-    """Model calls that were begun, and the counts of those that reported."""
+    """Model calls that were begun, and the counts of those that reported; ``nested`` are those of runs inside."""
 
     begun: int = 0
     ended: int = 0
@@ -22,6 +23,7 @@ class Usage:
     counts: dict[str, int | None] = field(
         default_factory=lambda: dict.fromkeys([*_COUNTS, *(name for name, _, _ in _DETAILS)])
     )
+    nested: list[Usage] = field(default_factory=list)
 
     def add(self, usage: Any) -> None:
         """Take in the `usage` of one ended response, which may be missing."""
@@ -40,7 +42,17 @@ class Usage:
             self.counts[name] = (self.counts[name] or 0) + count
 
     def payload(self) -> dict[str, Any]:
-        """The payload of `usage.updated` as things stand."""
-        missing = self.begun - self.reported
-        status = "reported" if not missing else "partial" if self.reported else "unavailable"
-        return {"requests": self.begun or None, **self.counts, "status": status}
+        """The payload of `usage.updated` as things stand, nested runs included."""
+        every = list(self._every())
+        begun, reported = sum(usage.begun for usage in every), sum(usage.reported for usage in every)
+        counts: dict[str, int | None] = {}
+        for name in self.counts:
+            known = [count for usage in every if (count := usage.counts[name]) is not None]
+            counts[name] = sum(known) if known else None
+        status = "reported" if begun == reported else "partial" if reported else "unavailable"
+        return {"requests": begun or None, **counts, "status": status}
+
+    def _every(self) -> Iterator[Usage]:
+        yield self
+        for usage in self.nested:
+            yield from usage._every()  # noqa: SLF001 - of its own kind

@@ -1,0 +1,166 @@
+"""What every owned SDK run has in common, streamed or not: its reading, its questions, and the facts of its ending.
+
+Source of the facts: `RunResultBase`, openai-agents 0.18 to 0.24, as measured on 190 situations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from agents.exceptions import MaxTurnsExceeded
+
+from agents_progress.disclosure import Draft
+from agents_progress.outcome import Evidence, Raised, ResponseQuality
+from agents_progress.payloads import Failure
+from agents_progress.sdk import compat
+from agents_progress.sdk.calls import Call
+from agents_progress.sdk.failures import CODES, code_of, failure
+from agents_progress.sdk.hooks import RecordingHooks
+from agents_progress.sdk.part import Part, Reading
+from agents_progress.sdk.questions import Question, Questions
+from agents_progress.sdk.slots import Slot
+from agents_progress.unicode import name_of
+
+
+@dataclass(slots=True)
+class Carried:
+    """What a paused run hands to the run that continues it; ``calls`` are by the call they are inside."""
+
+    calls: dict[str, list[Call]] = field(default_factory=dict)
+    questions: list[Question] = field(default_factory=list)
+    asked: int = 0
+
+
+S = TypeVar("S", bound="SDKSource[Any]")
+
+
+class SDKSource(Generic[S]):
+    """One run of the SDK. ``hooks`` is None when the call was not intercepted: then no tool start can be seen.
+
+    ``again`` repeats the intercepted call with another input, and gives the new source.
+    """
+
+    result: Any = None
+
+    def __init__(
+        self,
+        agent: str,
+        reading: Reading,
+        *,
+        hooks: RecordingHooks | None,
+        again: Callable[[Any, Carried], S] | None,
+        carried: Carried | None,
+        slot: Slot,
+    ) -> None:
+        self.part = slot.part = Part(agent, reading, hooked=hooks is not None)
+        self.slot = slot
+        self.translate = self.part.translator.translate
+        self._hooks = hooks
+        self._again = again
+        self._questions = Questions(reading.title_of)
+        if carried is not None:
+            self.part.carried = carried.calls
+            list(self.part.translator.calls.restate(carried.calls.get("", [])))
+            self._questions.open, self._questions.asked = list(carried.questions), carried.asked
+
+    @property
+    def agent(self) -> str:
+        return self.part.translator.agent
+
+    @property
+    def repeatable(self) -> bool:
+        return self._again is not None
+
+    @property
+    def questions(self) -> Mapping[str, str]:
+        return {question.interaction_id: question.tool for question in self._questions.open}
+
+    # Pauses.
+
+    def restated(self) -> Iterator[Draft]:
+        yield from self.part.restated()
+        for question in self._questions.open:
+            yield question.wait()
+
+    def carried(self) -> Carried:
+        """What the continuing run must know."""
+        return Carried(self.part.waiting(), list(self._questions.open), self._questions.asked)
+
+    def decided(self, state: Any) -> dict[str, bool]:
+        """The decisions in the state with which the user's own code continues the run."""
+        found: dict[str, bool] = {}
+        for question in self._questions.open:
+            if question.raw_id is not None:
+                answer = compat.decision(state, question.item, question.tool, question.raw_id)
+                if answer is not None:
+                    found[question.interaction_id] = answer
+        return found
+
+    def rejected(self, decisions: Mapping[str, bool]) -> None:
+        """Remember which waiting calls were rejected, so that their output item is not taken for a result."""
+        for question in self._questions.open:
+            if decisions.get(question.interaction_id) is False and question.call_id is not None:
+                self.part.translator.calls.rejected.add(question.call_id)
+
+    def repeat(self, decisions: Mapping[str, bool]) -> S:
+        assert self._again is not None, "asked for before"
+        state = self.result.to_state()
+        for question in self._questions.open:
+            decision = decisions.get(question.interaction_id)
+            if decision is not None:
+                (state.approve if decision else state.reject)(question.item)
+        source = self._again(state, self.carried())
+        source.rejected(decisions)
+        return source
+
+    # Facts of the ending.
+
+    def _response_quality(self) -> ResponseQuality:
+        refusal = self.part.translator.refusal
+        if refusal is not None and self.result is not None and self.result.final_output in ("", refusal):
+            return "refused"
+        return self.part.translator.last_quality
+
+    def _failure(self, error: BaseException | None, evidence: Evidence) -> Failure | None:
+        response_code = self.part.translator.last_code if evidence.last_response_event == "failed" else None
+        if error is not None:
+            hooks = self._hooks
+            raised_by_hook = hooks is not None and hooks.raised is not None and _among(hooks.raised, error)
+            return failure(code_of(error, response_code, from_hook=raised_by_hook))
+        if evidence.guardrail_tripped:
+            return failure("input_guardrail")
+        if evidence.response == "refused":
+            return failure("refusal")
+        return failure(response_code if response_code is not None and response_code in CODES else "model_failed")
+
+    def _closing(self, kind: str) -> Iterator[Draft]:
+        yield from self._tripped()
+        for part in reversed(self.part.nested):  # those that a cancel or a failure has not let end
+            yield from part.shown(part.translator.run_ended(kind))
+        yield from self.part.translator.run_ended(kind)
+        if kind == "paused":
+            yield from self._questions.ask(self.result.interruptions, self.part.call_waiting)
+
+    def _tripped(self) -> Iterator[Draft]:
+        for stage in ("input", "output"):
+            for item in getattr(self.result, f"{stage}_guardrail_results", ()):
+                if item.output.tripwire_triggered:
+                    yield "guardrail.tripped", {"stage": stage, "name": name_of(item.guardrail.get_name())[:128]}
+
+
+def raised_as(error: BaseException | None) -> Raised:
+    """What kind of exception, if any, ended a run."""
+    if error is None:
+        return "nothing"
+    return "max_turns" if isinstance(error, MaxTurnsExceeded) else "other"
+
+
+def _among(wanted: BaseException, error: BaseException | None) -> bool:
+    """Whether an exception is another one or among its causes: the SDK wraps what a tool hook raises."""
+    while error is not None:
+        if error is wanted:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

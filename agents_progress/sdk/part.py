@@ -1,0 +1,172 @@
+"""One SDK run as it is read: the outermost of an owned run, or one that a tool of it started.
+
+What a nested run does appears in the log of the outermost one, under the call of the tool that started it: its calls
+are named ``outer/inner``, its tokens are counted in, and notes say when it began and ended. Its texts never join the
+answer and its ending ends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from agents_progress.disclosure import Draft
+from agents_progress.payloads import NOTE_PREFIX, PAYLOADS
+from agents_progress.sdk.calls import Call
+from agents_progress.sdk.observe import Observer
+from agents_progress.sdk.translate import Translator
+from agents_progress.source import Emit
+
+ADDRESSED: Final = frozenset({type_ for type_ in PAYLOADS if type_.startswith("tool.")} | {"artifact.created"})
+"""What a nested run's events may add to the outer log, under the outer call's id; beside notes and the usage of all
+together. The rest says how the nested run goes, of which the outer one knows only that its tool is running.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How SDK events are read: the application's titles, what an unknown item means, and the clock for durations."""
+
+    title_of: Callable[[str], str]
+    block_unknown: bool
+    monotonic: Callable[[], float]
+
+
+class Part:
+    """Reads one SDK run. ``hooked`` says whether its hooks are seen; ``outer`` and ``call_id`` say inside which call it
+    was started, None for the outermost run.
+    """
+
+    def __init__(
+        self, agent: str, reading: Reading, *, hooked: bool = True, outer: Part | None = None, call_id: str = ""
+    ) -> None:
+        self.reading = reading
+        self.outer = outer
+        self.call_id = call_id
+        self.root: Part = self if outer is None else outer.root
+        self.nested: list[Part] = []
+        self.translator = Translator(
+            agent,
+            title_of=reading.title_of,
+            monotonic=reading.monotonic,
+            hooked=hooked,
+            block_unknown=reading.block_unknown and outer is None,
+        )
+        self.observer = Observer(self.translator)
+        self.carried: dict[str, list[Call]] = {}
+        self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop() if outer is None else self.root.loop
+        self._early: list[tuple[str, Iterable[Draft]]] = []
+        self.emit: Emit = lambda stage, drafts: self._early.append((stage, drafts))
+
+    # Nested parts.
+
+    def inside(self, call_id: str, agent: str) -> Part:
+        """A run that the tool of a call, named as events name it, has started."""
+        part = Part(agent, self.reading, outer=self, call_id=call_id)
+        calls = part.translator.calls
+        for other in self.root.nested:
+            if other.call_id == call_id:
+                calls.ids = other.translator.calls.ids  # several runs in one tool's body, whose ids must not meet
+        list(calls.restate(self.root.carried.get(call_id, [])))
+        rejected = self.root.translator.calls.rejected
+        calls.rejected.update(name.removeprefix(f"{call_id}/") for name in rejected if name.startswith(f"{call_id}/"))
+        self.root.nested.append(part)
+        self.translator.usage.nested.append(part.translator.usage)
+        return part
+
+    def named(self, call_id: str) -> str:
+        """A call of this run as events name it."""
+        return f"{self.call_id}/{call_id}" if self.call_id else call_id
+
+    def call_of_span(self, span: object) -> str | None:
+        """The call id, as events name it, of the tool whose tracing span this is."""
+        own = self.observer.call_of_span(span)
+        return None if own is None else self.named(own)
+
+    def shown(self, drafts: Iterable[Draft]) -> Iterator[Draft]:
+        """The drafts as the outermost log has them."""
+        if self.outer is None:
+            yield from drafts
+            return
+        for type_, payload in drafts:
+            if type_ in ADDRESSED:
+                inner = payload.get("call_id")
+                yield type_, {**payload, "call_id": self.call_id if inner is None else self.named(inner)}
+            elif type_ == "usage.updated":
+                yield type_, self.root.translator.usage.payload()
+            elif type_ == "handoff.completed":
+                yield "note.nested.handoff", {"call_id": self.call_id, **payload}
+            elif type_.startswith(NOTE_PREFIX):
+                yield type_, payload
+
+    # Saying it.
+
+    def attach(self, emit: Emit) -> None:
+        """Write what was said so far, then everything as it is said."""
+        early, self._early, self.emit = self._early, [], emit
+        for stage, drafts in early:
+            emit(stage, drafts)
+
+    def say(self, stage: str, drafts: Iterable[Draft]) -> None:
+        """Write drafts of this run, from whichever thread its code runs in."""
+        shown, root = self.shown(drafts), self.root
+        if _running_loop() is root.loop:
+            root.emit(stage, shown)
+        elif not root.loop.is_closed():
+            root.loop.call_soon_threadsafe(root.emit, stage, shown)
+
+    def begun(self) -> Iterator[Draft]:
+        """A nested run started."""
+        yield "note.nested.started", {"call_id": self.call_id, "agent": self.translator.agent}
+
+    def ended(self, how: str) -> Iterator[Draft]:
+        """A nested run is over: it `returned`, `raised` or `paused`. What it never executed is closed."""
+        yield from self.translator.run_ended(how)
+        usage = self.translator.usage.payload()
+        yield "note.nested.ended", {"call_id": self.call_id, "how": how, "usage": usage}
+
+    # What waits for a person.
+
+    def call_waiting(self, raw_id: str | None, tool: str) -> str | None:
+        """The open call, of this run or one inside it, that has this model-made id; the one of this tool when several
+        do, because ids of different levels are often equal.
+        """
+        found = [
+            (part.named(call.call_id), call.name)
+            for part in (self, *self.nested)
+            if (call := part.translator.calls.by_raw_id(raw_id)) is not None
+        ]
+        return next((name for name, of in found if of == tool), found[0][0] if found else None)
+
+    def waiting(self) -> dict[str, list[Call]]:
+        """The calls that a pause leaves waiting, by the call they are inside, outermost (the empty name) first. A call
+        whose nested run waits is called again by the continuing run, so it waits too.
+        """
+        found: dict[str, list[Call]] = {}
+        for part in reversed([self, *self.nested]):
+            holding = [call for call in part.translator.calls.book if part.holds(call, found)]
+            if holding:
+                found[part.call_id] = [*holding, *found.get(part.call_id, [])]
+        return dict(sorted(found.items()))
+
+    def holds(self, call: Call, waiting: Iterable[str]) -> bool:
+        """Whether a call of this run waits itself, or one of the nested runs that wait is inside it."""
+        inside = f"{self.named(call.call_id)}/"
+        return call.state == "requested" or (
+            call.state == "running" and any(f"{within}/".startswith(inside) for within in waiting)
+        )
+
+    def restated(self) -> Iterator[Draft]:
+        """The waiting calls as requests, for the log of a continuing run."""
+        for within, calls in self.waiting().items():
+            part = next(part for part in (self, *self.nested) if part.call_id == within)
+            yield from part.shown(part.translator.calls.restated(calls))
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
