@@ -27,6 +27,7 @@ from staging import log_of, scripted, started
 
 from agents_progress import progress
 from agents_progress.run import Run
+from agents_progress.sdk.origins import PLACES
 from agents_progress.testing import (
     ScriptedAPI,
     call,
@@ -215,6 +216,22 @@ async def test_a_failed_run_is_called_by_what_failed(name: str) -> None:
     assert log.ending["outcome"] == "failed"
     assert log.ending["error"]["code"] == code
     assert SECRET.encode() not in b"".join(envelope.to_json() for envelope in log.envelopes)
+
+
+@pytest.mark.parametrize("name", sorted({name for place in PLACES for name in place.called}))
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_a_tool_is_a_tool_whatever_its_functions_name(name: str, kind: str) -> None:
+    def body() -> None:
+        refuse()
+
+    async def later() -> None:
+        refuse()
+
+    function: Any = body if kind == "sync" else later
+    function.__code__ = function.__code__.replace(co_name=name)
+    tool = function_tool(name_override="named", failure_error_function=None)(function)
+    log = await log_of(started(scripted(turn(call("named")), tools=[tool])))
+    assert log.ending["error"]["code"] == "tool_error"
 
 
 async def test_a_client_without_a_key_is_not_set_up(monkeypatch: pytest.MonkeyPatch) -> None:

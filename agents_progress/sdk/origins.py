@@ -26,6 +26,10 @@ class Place(NamedTuple):
 
 
 PLACES: Final = (
+    Place("guardrail", "agents.guardrail"),
+    Place("guardrail", "agents.tool_guardrails"),
+    Place("tool_server", "agents.mcp"),
+    Place("tool", "agents.tool"),
     Place("session", "agents", frozenset({"get_items", "add_items", "pop_item", "clear_session"})),
     Place(
         "hook",
@@ -45,12 +49,10 @@ PLACES: Final = (
         ),
     ),
     Place("model", "agents", frozenset({"get_response", "stream_response"})),
-    Place("guardrail", "agents.guardrail"),
-    Place("guardrail", "agents.tool_guardrails"),
-    Place("tool_server", "agents.mcp"),
-    Place("tool", "agents.tool"),
 )
-"""`agents.memory.Session`, `agents.lifecycle`, `agents.models.interface.Model`, and the modules that call the rest."""
+"""The first that holds: a tool may have the name of a session's method. The names are those of `agents.memory.Session`,
+`agents.lifecycle` and `agents.models.interface.Model`.
+"""
 
 
 def origin_of(error: BaseException) -> Origin | None:
@@ -68,7 +70,7 @@ def _first(error: BaseException) -> Origin | None:
 
 
 def _leaves(module: str, place: Place) -> bool:
-    """Whether a function is outside the part of the SDK that calls it. The SDK's own tools are tools too."""
+    """Whether a function is outside the part of the SDK that calls it; the SDK's own tools and sessions count too."""
     return not _within(module, place.caller)
 
 
