@@ -229,15 +229,43 @@ def _doctor(chosen: argparse.Namespace) -> int:
     for package in _PACKAGES:
         _say(f"{package:<16} {clean(_installed(package))}")
     found, floor = compat.installed(), ".".join(map(str, compat.FLOOR))
-    verified = f"verified releases are {', '.join(compat.VERIFIED)}"
     if found is None:
         _say(f"openai-agents is not installed; install openai-agents>={floor}")
         return DIFFERS
     if compat.release(found) < compat.FLOOR:
         _say(f"openai-agents {clean(found)} is too old to be followed; install openai-agents>={floor}")
         return DIFFERS
-    _say(f"openai-agents {clean(found)} is {'verified' if found in compat.VERIFIED else 'not verified'}; {verified}")
-    return FINE
+    verified = "verified" if found in compat.VERIFIED else "not verified, and used all the same"
+    _say(f"openai-agents {clean(found)} is {verified}; verified releases are {', '.join(compat.VERIFIED)}")
+    return _compared(found)
+
+
+def _compared(release: str) -> int:
+    """What differs from the verified surface. What an older release does not have yet is counted and not listed."""
+    from agents_progress.sdk import compat
+    from agents_progress.sdk.surface import differences, surface, verified_surface
+
+    verified = verified_surface()
+    older = compat.release(release) < compat.release(verified["of"]["openai-agents"])
+    against = " and ".join(f"{package} {number}" for package, number in verified["of"].items())
+    try:
+        found = differences(verified["facts"], surface())
+    except ImportError as error:
+        _say(f"openai-agents cannot be imported: {clean(error)}")
+        return DIFFERS
+    listed = [item for item in found if not (older and item.kind == "gone")]
+    lost = sum(item.kind == "lost" for item in found)
+    _say(f"compared with {against}: {_told(len(listed), len(found) - len(listed))}")
+    for item in listed:
+        _say(f"  {clean(item)}")
+    if lost:
+        _say(f"this package needs {lost} of them to tell how a run ends; install a verified release")
+    return DIFFERS if lost else FINE
+
+
+def _told(listed: int, not_yet: int) -> str:
+    what = "nothing differs" if not listed else f"{listed} {'thing differs' if listed == 1 else 'things differ'}"
+    return what + (f"; {not_yet} came later" if not_yet else "")
 
 
 def _installed(package: str) -> str:
@@ -319,7 +347,7 @@ COMMANDS: Final = (
         "show one run of a journal",
         (_option("run_id", metavar="RUN_ID"), _JOURNAL, _JSON, _LANGUAGE),
     ),
-    Command("doctor", _doctor, "say what is installed, and whether it was verified", ()),
+    Command("doctor", _doctor, "say what is installed, whether it was verified, and what differs", ()),
     Command(
         "demo",
         _demo,

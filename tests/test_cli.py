@@ -387,16 +387,18 @@ def test_doctor_names_what_is_installed_and_whether_it_was_verified(
 ) -> None:
     from agents_progress.sdk import compat
 
-    for found, code, words in (
-        (compat.VERIFIED[0], 0, "is verified"),
-        ("999.0.0", 0, "is not verified"),
-        ("0.1.0", 1, "is too old"),
-        (None, 1, "is not installed"),
+    for found, code, words, compared in (
+        (compat.VERIFIED[0], 0, "is verified", 1),
+        ("999.0.0", 0, "is not verified", 1),
+        ("0.1.0", 1, "is too old", 0),
+        (None, 1, "is not installed", 0),
     ):
         monkeypatch.setattr(compat, "installed", lambda found=found: found)
         printed = command("doctor")
-        assert printed.code == code and words in printed.rows[-1]
-        assert [row.split()[0] for row in printed.rows[:-1]] == ["python", "platform", *cli._PACKAGES]
+        rows = ["python", "platform", *cli._PACKAGES]
+        assert [row.split()[0] for row in printed.rows[: len(rows)]] == rows
+        assert printed.code == code and words in printed.rows[len(rows)]
+        assert len(printed.rows) == len(rows) + 1 + compared
 
 
 def test_demo_gets_its_options_and_gives_its_code(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

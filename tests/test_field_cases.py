@@ -167,7 +167,7 @@ async def test_end_10_an_answer_that_could_not_be_saved_is_a_failure() -> None:
         log = await log_of(run)
     assert (log.ending["outcome"], log.ending["final_output"]) == ("failed", None)
     assert str(run.error) == "database is locked"
-    assert log.ending["error"]["code"] == "unexpected"
+    assert log.ending["error"]["code"] == "session_error"
     assert b"database is locked" not in b"".join(envelope.to_json() for envelope in log.envelopes)
     assert log.view.text == "all good"
 

@@ -16,7 +16,7 @@ from agents_progress.outcome import Evidence, Raised, ResponseQuality
 from agents_progress.payloads import Failure
 from agents_progress.sdk import compat
 from agents_progress.sdk.calls import Call
-from agents_progress.sdk.failures import CODES, code_of, failure
+from agents_progress.sdk.failures import code_of, code_of_response, failure
 from agents_progress.sdk.hooks import RecordingHooks
 from agents_progress.sdk.part import Part, Reading
 from agents_progress.sdk.questions import Question, Questions
@@ -133,7 +133,7 @@ class SDKSource(Generic[S]):
             return failure("input_guardrail")
         if evidence.response == "refused":
             return failure("refusal")
-        return failure(response_code if response_code is not None and response_code in CODES else "model_failed")
+        return failure(code_of_response(response_code))
 
     def _closing(self, kind: str) -> Iterator[Draft]:
         yield from self._tripped()
