@@ -62,7 +62,7 @@ def calls(*names: str) -> Iterator[ast.Call]:
 def test_every_stage_that_can_fault_has_a_row_and_no_other() -> None:
     stages = {
         call.args[0].value
-        for call in calls("fault", "_on_fault", "emit", "_write")
+        for call in calls("fault", "_on_fault", "emit", "say", "_write")
         if call.args and isinstance(call.args[0], ast.Constant)
     }
     assert {f"fault_{stage}" for stage in stages} == {name for name in REASONS["unknown"] if name.startswith("fault_")}

@@ -45,11 +45,11 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     "agents.run_context": ("RunContextWrapper",),
     "agents.tool_context": ("ToolContext",),
     "agents.stream_events": ("RawResponsesStreamEvent", "RunItemStreamEvent", "AgentUpdatedStreamEvent"),
-    "agents.items": ("ToolCallItem", "ToolCallOutputItem", "HandoffOutputItem", "ToolApprovalItem"),
+    "agents.items": ("ModelResponse", "ToolCallItem", "ToolCallOutputItem", "HandoffOutputItem", "ToolApprovalItem"),
     "agents.guardrail": ("InputGuardrailResult", "OutputGuardrailResult", "GuardrailFunctionOutput"),
     EVENTS_MODULE: ("Response", "ResponseUsage", "ResponseError"),
 }
-"""Classes whose public attributes count."""
+"""Classes whose public attributes count, and those private ones that are needed."""
 
 SIGNATURES: Final[Mapping[str, tuple[str, ...]]] = {
     "agents.lifecycle": ("RunHooksBase", "AgentHooksBase"),
@@ -74,6 +74,7 @@ CONSEQUENCES: Final[Mapping[str, str]] = {
 
 _FACTS: Final = "it is part of how an ending is decided"
 _ENDS: Final = "it says how a model response ended"
+_CALL: Final = "a call is intercepted with it"
 _HOOK: Final = "it says when a tool or an agent really starts or ends"
 
 NEEDS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -91,7 +92,16 @@ NEEDS: Final[Mapping[str, Mapping[str, str]]] = {
         "RunResultStreaming.input_guardrail_results": _FACTS,
         "RunResultStreaming.output_guardrail_results": "it names the guardrail that stopped a run",
         "RunResultStreaming.current_agent": "it names the agent that a run starts with",
-        "RunResultStreaming.context_wrapper": "it holds the approvals",
+        "RunResultStreaming._event_queue": "events are taken there before a failure throws them away",
+        "RunResult.to_state": "a paused run is continued with it",
+        "RunResult.interruptions": _FACTS,
+        "RunResult.final_output": _FACTS,
+        "RunResult.input_guardrail_results": _FACTS,
+        "RunResult.output_guardrail_results": "it names the guardrail that stopped a run",
+        "RunResult.new_items": "it holds the outputs that no hook tells of",
+        "RunState._context": "it holds the answers to approvals",
+        "ModelResponse.output": "a response that is not streamed is read from it",
+        "ModelResponse.usage": "tokens are counted from it",
         "RunContextWrapper.is_tool_approved": "it says which approvals were given",
         "RunState.approve": "an approval is given with it",
         "RunState.reject": "an approval is refused with it",
@@ -115,12 +125,18 @@ NEEDS: Final[Mapping[str, Mapping[str, str]]] = {
         "Response.usage": "tokens are counted from it",
     },
     "parameter": {
-        "AgentRunner.run_streamed(starting_agent)": "a call is intercepted with it",
+        "AgentRunner.run_streamed(starting_agent)": _CALL,
         "AgentRunner.run_streamed(input)": "a paused run is continued with it",
+        "AgentRunner.run(starting_agent)": _CALL,
+        "AgentRunner.run(input)": "a paused run is continued with it",
+        "AgentRunner.run_sync(starting_agent)": _CALL,
         "RunHooksBase.on_tool_start(context)": _HOOK,
         "RunHooksBase.on_tool_end(context)": _HOOK,
         "RunHooksBase.on_agent_end(context)": _HOOK,
         "RunHooksBase.on_llm_start(context)": _HOOK,
+        "RunHooksBase.on_llm_end(response)": "a response that is not streamed is read from it",
+        "RunHooksBase.on_agent_start(agent)": "the agent of a run that is not streamed is read from it",
+        "RunHooksBase.on_handoff(to_agent)": "handoffs of a run that is not streamed are read from it",
         "RunResultStreaming.cancel(mode)": "a run is stopped after its turn with it",
         "set_default_agent_runner(runner)": "calls are intercepted with it",
     },
@@ -255,7 +271,8 @@ def _attributes() -> Iterator[str]:
         for name in names:
             cls: Any = getattr(_module(module), name, NoneType)
             own = cls.model_fields if hasattr(cls, "model_fields") else {*dir(cls), *_field_names(cls)}
-            yield from (f"{name}.{attribute}" for attribute in own if not attribute.startswith("_"))
+            found = (f"{name}.{attribute}" for attribute in own)
+            yield from (fact for fact in found if "._" not in fact or fact in NEEDS["attribute"])
 
 
 def _field_names(cls: type) -> list[str]:
