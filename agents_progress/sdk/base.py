@@ -137,9 +137,7 @@ class SDKSource(Generic[S]):
 
     def _closing(self, kind: str) -> Iterator[Draft]:
         yield from self._tripped()
-        for part in reversed(self.part.nested):  # those that a cancel or a failure has not let end
-            yield from part.shown(part.translator.run_ended(kind))
-        yield from self.part.translator.run_ended(kind)
+        yield from self.part.closed(kind)
         if kind == "paused":
             yield from self._questions.ask(self.result.interruptions, self.part.call_waiting)
 

@@ -46,7 +46,7 @@ def run_streamed(inner: Any, agent: Any, input: Any, kwargs: dict[str, Any]) -> 
     hooks = RecordingHooks(kwargs.get("hooks"))
     with within(_slot(part)):
         result = inner.run_streamed(agent, input, **{**kwargs, "hooks": hooks})
-    hooks.attach(lambda name, args: part.say("observe", part.observer.observe(name, args)))
+    hooks.attach(lambda name, args: part.say("observe", part.observe(name, args)))
     record(result, lambda event: part.say("translate", part.translator.translate(iter((event,)))))
     task = compat.run_task(result)
     if task is not None:

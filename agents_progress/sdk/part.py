@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from agents_progress.disclosure import Draft
 from agents_progress.payloads import NOTE_PREFIX, PAYLOADS
@@ -56,6 +56,7 @@ class Part:
         )
         self.observer = Observer(self.translator)
         self.carried: dict[str, list[Call]] = {}
+        self.paused = False
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop() if outer is None else self.root.loop
         self._early: list[tuple[str, Iterable[Draft]]] = []
         self.emit: Emit = lambda stage, drafts: self._early.append((stage, drafts))
@@ -101,6 +102,20 @@ class Part:
             elif type_.startswith(NOTE_PREFIX):
                 yield type_, payload
 
+    def observe(self, name: str, args: tuple[Any, ...]) -> Iterator[Draft]:
+        """The drafts of one hook call.
+
+        An agent's tool whose own run paused has not returned, whatever openai-agents 0.18 says of it.
+        """
+        if name != "on_tool_end" or not self._paused_inside(getattr(args[0], "tool_call_id", None)):
+            yield from self.observer.observe(name, args)
+
+    def _paused_inside(self, raw_id: str | None) -> bool:
+        call = self.translator.calls.by_raw_id(raw_id)
+        return call is not None and any(
+            part.paused and part.call_id == self.named(call.call_id) for part in self.root.nested
+        )
+
     # Saying it.
 
     def attach(self, emit: Emit) -> None:
@@ -123,9 +138,31 @@ class Part:
 
     def ended(self, how: str) -> Iterator[Draft]:
         """A nested run is over: it `returned`, `raised` or `paused`. What it never executed is closed."""
+        self.paused = how == "paused"
         yield from self.translator.run_ended(how)
         usage = self.translator.usage.payload()
         yield "note.nested.ended", {"call_id": self.call_id, "how": how, "usage": usage}
+
+    def closed(self, kind: str) -> Iterator[Draft]:
+        """What is said last of an outermost run and of those inside it that have not ended, or were not even begun: a
+        rejected call's own run is not continued (0.18).
+        """
+        for part in reversed(self.nested):
+            yield from part.shown(part.translator.run_ended(kind))
+        yield from self.translator.run_ended(kind)
+        begun = {"", *(part.call_id for part in self.nested)}
+        for within in self.carried:
+            if within not in begun and kind != "paused":
+                yield from self.inside(within, self.translator.agent).left()
+
+    def left(self) -> Iterator[Draft]:
+        """The ends of calls that waited for a person, in a nested run that was not continued."""
+        calls = self.translator.calls
+        for call in list(calls.book):
+            yield from self.shown(
+                calls.returned(call.raw_id, "", from_hook=False) if call.call_id in calls.rejected else ()
+            )
+        yield from self.shown(calls.run_ended("returned"))
 
     # What waits for a person.
 

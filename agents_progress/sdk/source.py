@@ -54,7 +54,7 @@ class StreamedSource(SDKSource["StreamedSource"]):
         self._cancel_seen: Callable[[CancelMode], None] = self._early_cancels.append
         result.cancel = self._cancelled_by_user
         if hooks is not None:
-            hooks.attach(lambda name, args: self.part.say("observe", self.part.observer.observe(name, args)))
+            hooks.attach(lambda name, args: self.part.say("observe", self.part.observe(name, args)))
 
     # What the owner asks.
 

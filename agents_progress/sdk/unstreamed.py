@@ -35,7 +35,7 @@ class Unstreamed:
 
     def observe(self, name: str, args: tuple[Any, ...]) -> Iterator[Draft]:
         """The drafts of one hook call."""
-        yield from self._part.observer.observe(name, args)
+        yield from self._part.observe(name, args)
         told = _HOOKS.get(name)
         if told is not None:
             yield from told(self, args)
