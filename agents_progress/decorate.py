@@ -140,8 +140,8 @@ class Progress:
     def inside(self, function: Any = None, /, **options: Unpack[Given]) -> Any:
         """Wrap a coroutine, an async generator or a function that consumes SDK streams itself.
 
-        Its signature, its SDK events, their order and its exceptions stay. Each top-level streamed run in the body is a
-        run of one task; ``current_run()`` gives the newest. Takes the options of ``progress``.
+        Its signature, its SDK events, their order and its exceptions stay. Each top-level run in the body, streamed or
+        awaited, is a run of one task; ``current_run()`` gives the newest. Takes the options of ``progress``.
         """
         settled = Options().using(**options)
         return (lambda body: inside(body, settled)) if function is None else inside(function, settled)

@@ -13,6 +13,11 @@ from agents_progress.testing import no_network
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SAYS = {
+    "agent_as_tool": """\
+c1       Ask the depot    returned
+c1/c1    Count boxes      returned
+done: 3 boxes. (4 requests, of both agents)
+""",
     "approval": """\
 paused: Waiting for approval; not finished yet
   ask-1: Refund {"order": 4711, "eur": 12}
@@ -73,6 +78,10 @@ handoff.completed: Front desk -> Billing
 agent.changed: Billing
 done: Billing said: Your invoice was sent again.
 tool rows: {}
+""",
+    "job_run_sync": """\
+the caller gets: Order 4711 is on its way.
+recorded: done, tools {'c1': 'returned'}, answer 'Order 4711 is on its way.'
 """,
     "script_run_sync": """\
 without a check: succeeded, accepted: False
