@@ -92,6 +92,7 @@ class StreamedSource:
         )
         self.translate = self._translator.translate
         self.observer = Observer(self._translator)
+        self._translator.calls.refused = self._refused
         self._questions = Questions(reading.title_of)
         if carried is not None:
             list(self._translator.calls.restate(carried.calls))
@@ -174,11 +175,13 @@ class StreamedSource:
             response=self._response_quality(),
             reason=str(translator.last_reason)[:128] if translator.last_reason else None,
         )
+        reason = self._failure(error, evidence)
+        self.observer.run_failed(error, reason["code"] if reason is not None else "")
         return Ending(
             evidence=evidence,
             output=result.final_output,
             error=error,
-            failure=self._failure(error, evidence),
+            failure=reason,
             partial=translator.last_event != "completed",
             closing=self._closing,
         )
@@ -235,6 +238,10 @@ class StreamedSource:
         return source
 
     # What happens beside the events.
+
+    def _refused(self, tool: str, raw_id: Any) -> bool:
+        """Whether an approval, asked now or given for always, refused a call."""
+        return isinstance(raw_id, str) and self.result.context_wrapper.is_tool_approved(tool, raw_id) is False
 
     def _cancelled_by_user(self, mode: CancelMode = "immediate") -> None:
         """Stands for `result.cancel`: a cancel by the application, unless the SDK calls it because our pump was
