@@ -123,14 +123,14 @@ class Calls:
         *,
         from_hook: bool,
         failed: str | None = None,
-        guarded: Callable[[str], bool] | None = None,
+        guarded: bool | None = None,
     ) -> Iterator[Draft]:
         """The tool hook at the tool's exit, or the run item of its output, whichever comes first.
 
-        ``failed`` is the code of a failure that was found. ``guarded(tool)`` says whether a tool has input guardrails;
-        it is None for outputs of tools whose starts are not seen.
+        ``failed`` is the code of a failure that was found. ``guarded`` says whether the tool has input guardrails; it
+        is None for outputs of tools whose starts are not seen.
         """
-        call = None if raw_id in self.handoffs else self._find(raw_id, "running", "requested")
+        call = self.awaiting(raw_id)
         if call is None:
             return
         unrun = self._unrun(call, guarded) if call.state == "requested" else None
@@ -143,6 +143,10 @@ class Calls:
             return
         yield from self.files.made(files_of(output), call.call_id)
         yield from self.close(call, "tool.finished", {"output": shown(output), **payload})
+
+    def awaiting(self, raw_id: str | None) -> Call | None:
+        """The call that an output with this model-made id belongs to."""
+        return None if raw_id in self.handoffs else self._find(raw_id, "running", "requested")
 
     def failed(self, call_id: str, code: str) -> Iterator[Draft]:
         """A running call of which the end of the run says that it raised."""
@@ -207,13 +211,13 @@ class Calls:
     def _tidy(self) -> None:
         self.book = [call for call in self.book if call.state != "closed" or not (call.has_raw and call.has_item)]
 
-    def _unrun(self, call: Call, guarded: Callable[[str], bool] | None) -> tuple[str, str] | None:
+    def _unrun(self, call: Call, guarded: bool | None) -> tuple[str, str] | None:
         """How a call ended that gave an output although its tool was not seen to start; None when it may have run."""
         if call.call_id in self.rejected or self.refused(call.name, call.raw_id):
             return "tool.rejected", "approval_rejected"
         if guarded is None or not self.hooked or call.kind not in STARTS_SEEN:
             return None
-        return ("tool.rejected", "tool_guardrail") if guarded(call.name) else ("tool.skipped", "not_run")
+        return ("tool.rejected", "tool_guardrail") if guarded else ("tool.skipped", "not_run")
 
     def _timed(self, call: Call, from_hook: bool) -> dict[str, Any]:
         stopped = self.monotonic() if from_hook else call.stopped

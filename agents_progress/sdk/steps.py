@@ -178,13 +178,13 @@ class Steps:
         return self.calls.claimed(raw, verdicts.kind_of_item(item))
 
     def tool_output(self, item: Any) -> Drafts:
-        return self.calls.returned(
-            field(item.raw_item, "call_id"),
-            item.output,
-            from_hook=False,
-            failed=verdicts.failure_of_item(item.raw_item),
-            guarded=verdicts.guarded(item),
-        )
+        raw_id = field(item.raw_item, "call_id")
+        call = self.calls.awaiting(raw_id)
+        if call is None:
+            return ()
+        tool = verdicts.tool_behind(item, call.name)
+        failed, guarded = verdicts.failure_of_output(item, tool), verdicts.guarded(item, tool)
+        return self.calls.returned(raw_id, item.output, from_hook=False, failed=failed, guarded=guarded)
 
     def handoff_requested(self, item: Any) -> Iterator[Draft]:
         name = field(item.raw_item, "name")

@@ -16,7 +16,7 @@ call of this kind is shown as returned, which is all that is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from agents_progress.sdk import compat
@@ -66,16 +66,25 @@ def failure_of_item(raw: Any) -> str | None:
     return "tool_error" if field(raw, "status") in ("failed", "incomplete") else None
 
 
-def guarded(item: Any) -> Callable[[str], bool] | None:
-    """Tells of a tool's name whether the tool behind an output item has input guardrails. None when the item is of a
-    kind whose starts are not seen, so that a missing start proves nothing.
+def failure_of_output(item: Any, tool: Any) -> str | None:
+    """The code of the failure that a run item of an output tells, by itself or by what its tool would write."""
+    found = failure_of_item(item.raw_item)
+    return found if found is not None or tool is None else failure_of_return(tool, None, item.output)
+
+
+def tool_behind(item: Any, name: str) -> Any:
+    """The tool of the item's agent with a name; None when it has none, such as a tool of an MCP server."""
+    tools = getattr(getattr(item, "agent", None), "tools", None) or ()
+    return next((tool for tool in tools if getattr(tool, "name", None) == name), None)
+
+
+def guarded(item: Any, tool: Any) -> bool | None:
+    """Whether the tool behind an output item has input guardrails. None when the item is of a kind whose starts are not
+    seen, so that a missing start proves nothing.
     """
     if field(item.raw_item, "type") in _UNSEEN_STARTS:
         return None
-    tools = getattr(getattr(item, "agent", None), "tools", None) or ()
-    return lambda name: any(
-        getattr(tool, "tool_input_guardrails", None) for tool in tools if getattr(tool, "name", None) == name
-    )
+    return bool(getattr(tool, "tool_input_guardrails", None))
 
 
 def blamed(error: BaseException | None, code: str, running: Mapping[str, tuple[str, object]]) -> dict[str, str]:
