@@ -7,7 +7,7 @@ Sources: openai-agents 0.18 to 0.24 `agents.stream_events`, openai 2.54 to 3.57 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from agents_progress.disclosure import Draft
@@ -50,6 +50,7 @@ class Steps:
         self.response_id: str | None = None
         self._responses = Ids("resp")
         self._pending_handoffs: list[tuple[str, str]] = []
+        self._handoff_tools: Collection[str] = ()
         self._block_unknown = block_unknown
         self._noted: set[str] = set()
 
@@ -137,7 +138,8 @@ class Steps:
     def call_done(self, data: Any) -> Drafts:
         if is_hosted(data.item):
             return self.hosted.done(data.output_index, data.item)
-        self.calls.seen_raw(data.item)
+        if field(data.item, "name") not in self._handoff_tools:
+            self.calls.seen_raw(data.item)
         return ()
 
     def answer_done(self, data: Any) -> Drafts:
@@ -203,8 +205,9 @@ class Steps:
         self._pending_handoffs.clear()
         yield "handoff.completed", {"from_agent": source, "to_agent": target}
 
-    def agent_updated(self, name: str) -> Iterator[Draft]:
-        name = name_of(name)
+    def agent_updated(self, agent: Any) -> Iterator[Draft]:
+        name = name_of(agent.name)
+        self._handoff_tools = _handoff_names(agent).keys()
         for source, target in self._pending_handoffs:
             if target == name:  # an input filter swallowed the item that says so
                 yield "handoff.completed", {"from_agent": source, "to_agent": target}

@@ -47,7 +47,7 @@ class Translator(Steps):
                 return self.unsupported("run_item", str(event.name))
             return about(self, event.item) if callable(about) else ()
         if event.type == "agent_updated_stream_event":
-            return self.agent_updated(str(event.new_agent.name))
+            return self.agent_updated(event.new_agent)
         return self.unsupported("stream_event", str(event.type))
 
     def _raw(self, data: Any) -> Drafts:
