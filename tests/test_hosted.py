@@ -5,17 +5,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from staging import log_of, scripted, started
 
-from agents_progress.disclosure import Draft
+from agents_progress.disclosure import Disclosure, Draft
 from agents_progress.events import parse
 from agents_progress.sdk.calls import Calls
 from agents_progress.sdk.failures import CODES
 from agents_progress.sdk.hosted import Hosted
 from agents_progress.sdk.items import ANSWERED, HOSTED, KINDS, is_hosted
+from agents_progress.sdk.translate import Translator
+from agents_progress.testing import raw_item, text, turn
 from agents_progress.view import RunView
 from tests.logs import RUN, envelope
 
@@ -36,10 +42,11 @@ def story(drafts: list[Draft]) -> list[str]:
 
 def shown(drafts: list[Draft]) -> RunView:
     """The drafts as a reader sees them after they went through JSON."""
-    view, indexes = RunView(RUN), 0
+    view, said = RunView(RUN), Counter[str]()
     for seq, (type_, payload) in enumerate(drafts, start=1):
         if type_ == "tool.arguments.delta":
-            payload, indexes = {**payload, "index": indexes}, indexes + 1
+            payload = {**payload, "index": said[payload["call_id"]]}
+            said[payload["call_id"]] += 1
         step = envelope(seq, type_, payload)
         parse(step.to_json())
         view.feed(step.to_json())
@@ -212,6 +219,19 @@ def test_an_image_that_is_not_here_is_no_file(result: Any) -> None:
     ]
 
 
+def test_a_response_that_is_given_up_and_tried_again_leaves_no_hosted_call_open() -> None:
+    def raw(type_: str, **more: Any) -> Any:
+        return SimpleNamespace(type="raw_response_event", data=SimpleNamespace(type=type_, output_index=0, **more))
+
+    response = SimpleNamespace(id="r", output=[], usage=None)
+    attempt = [raw("response.created", response=response), raw("response.output_item.added", item=item("ws"))]
+    translator = Translator("A")
+    left = list(translator.translate(iter([*attempt, *attempt, raw("response.completed", response=response)])))
+    left += translator.run_ended("succeeded")
+    view = shown([draft for draft in left if draft[0].startswith("tool.")])
+    assert (view.tools, view.issues) == ({"ws": "skipped", "ws#2": "returned"}, [])
+
+
 # Calls that another item answers.
 
 
@@ -258,3 +278,83 @@ def test_a_program_that_nothing_answered_is_not_left_open_by_a_success() -> None
     calls, hosted = make()
     left = [*hosted.done(0, {"type": "program", "id": "p1", "call_id": "k"}), *hosted.response_ended(True)]
     assert shown([*left, *calls.run_ended("succeeded")]).tools == {"p1": "skipped"}
+
+
+# Any order, and nothing private.
+
+OPERATIONS = ["begun", "progress", "failing", "argument", "arguments", "done", "answered", "claimed", "ended", "next"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(OPERATIONS),
+            st.integers(0, 2),
+            st.sampled_from(["web_search_call", "mcp_call", "program", "image_generation_call"]),
+            st.booleans(),
+        ),
+        max_size=25,
+    )
+)
+def test_no_order_of_events_makes_a_log_that_contradicts_itself(steps: list[tuple[str, int, str, bool]]) -> None:
+    calls, hosted = make()
+    left: list[Draft] = []
+    for what, place, type_, well in steps:
+        raw = item("i", type_, "completed" if well else "failed", call_id="k", name="n", arguments="{}")
+        if what == "next":
+            left += hosted.response_ended(False)  # the last one may have been given up
+            hosted.begin_response()
+        elif what == "ended":
+            left += hosted.response_ended(well, [raw] * place)
+        elif what in ("progress", "failing"):
+            left += getattr(hosted, what)(place) or ()
+        elif what in ("argument", "arguments"):
+            left += getattr(hosted, what)(place, "x")
+        elif what in ("begun", "done"):
+            left += getattr(hosted, what)(place, raw)
+        else:
+            left += getattr(hosted, what)(answer("program_output") if what == "answered" else raw)
+    left += hosted.response_ended(False)
+    left += calls.run_ended("succeeded")
+    view = shown(left)
+    assert view.issues == [] and not {"requested", "running"} & set(view.tools.values())
+
+
+SECRET = "s3cr3t-value"
+GIVEN: dict[str, dict[str, Any]] = {
+    "web_search_call": {"action": {"type": "search", "query": SECRET, "queries": [SECRET]}},
+    "file_search_call": {"queries": [SECRET], "results": [{"text": SECRET}]},
+    "code_interpreter_call": {"code": SECRET, "container_id": "c", "outputs": [{"type": "logs", "logs": SECRET}]},
+    "image_generation_call": {"result": None, "revised_prompt": SECRET},
+    "mcp_call": {"name": "read", "server_label": "wiki", "arguments": SECRET, "output": SECRET},
+    "mcp_list_tools": {"server_label": "wiki", "tools": [], "error": SECRET},
+}
+
+
+@pytest.mark.parametrize("type_", GIVEN)
+async def test_nothing_a_hosted_tool_was_given_or_gave_leaves_by_default(type_: str) -> None:
+    raw = {"type": type_, "id": "h1", "status": "completed", **GIVEN[type_]}
+    between = (
+        {"type": "response.mcp_call_arguments.delta", "delta": SECRET},
+        {"type": "response.mcp_call_arguments.done", "arguments": SECRET},
+        {"type": "response.code_interpreter_call_code.delta", "delta": SECRET},
+        {"type": "response.code_interpreter_call_code.done", "code": SECRET},
+    )
+    log = await log_of(started(scripted(turn(raw_item(raw, *between), text("ok")))))
+    assert log.ending["outcome"] == "succeeded" and "h1" in log.view.tools
+    assert SECRET not in b"".join(envelope.to_json() for envelope in log.envelopes).decode()
+
+
+async def test_what_a_hosted_tool_was_given_and_gave_can_be_opened_by_its_name() -> None:
+    called = raw_item(
+        {"type": "mcp_call", "id": "h1", "status": "completed", **GIVEN["mcp_call"]},
+        {"type": "response.mcp_call_arguments.delta", "delta": SECRET},
+        {"type": "response.mcp_call_arguments.done", "arguments": SECRET},
+        added={"type": "mcp_call", "id": "h1", "status": "in_progress", **GIVEN["mcp_call"], "arguments": ""},
+    )
+    opened = Disclosure(arguments=["read"], outputs=["read"])
+    log = await log_of(started(scripted(turn(called, text("ok"))), disclosure=opened))
+    assert [payload["text"] for payload in log.of("tool.arguments.delta")] == [SECRET]
+    assert log.of("tool.arguments.completed") == [{"call_id": "h1", "arguments": SECRET}]
+    assert (log.view.rows["h1"].arguments, log.view.rows["h1"].output) == (SECRET, SECRET)

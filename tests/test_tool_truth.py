@@ -28,7 +28,9 @@ from agents import (
     tool_input_guardrail,
     tool_output_guardrail,
 )
+from agents.mcp import MCPServer
 from agents.tracing import TracingProcessor
+from mcp import types
 from staging import OPEN, Log, log_of, reach, scripted, started
 
 from agents_progress import follow, progress
@@ -156,6 +158,35 @@ async def test_an_agent_tool_is_an_agents_row_and_fails_when_its_run_did(traced:
     log = await played(tool, calls=[call("ask", {"input": "x"}, call_id="a")])
     assert log.view.rows["a"].kind == "agent"
     assert row(log, "a") == (("failed", "tool_error") if fails else ("returned", None))
+
+
+class Wiki(MCPServer):
+    """A server in this process, with one tool that answers and one that fails."""
+
+    name = "wiki"
+
+    async def connect(self) -> None: ...
+
+    async def cleanup(self) -> None: ...
+
+    async def list_prompts(self) -> Any: ...
+
+    async def get_prompt(self, *args: Any) -> Any: ...
+
+    async def list_tools(self, *args: Any) -> Any:
+        return [types.Tool(name=name, inputSchema={"type": "object", "properties": {}}) for name in ("good", "bad")]
+
+    async def call_tool(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "bad":
+            raise RuntimeError("no wiki here")
+        return types.CallToolResult(content=[types.TextContent(type="text", text="the page")])
+
+
+async def test_a_tool_of_an_mcp_server_is_a_row_of_that_kind_and_fails_when_the_server_did(traced: bool) -> None:
+    calls = [call(name, call_id=name) for name in ("good", "bad")]
+    log = await log_of(started(scripted(turn(*calls), turn(text("ok")), mcp_servers=[Wiki()]), disclosure=OPEN))
+    assert {row.kind for row in log.view.activities} == {"mcp"}
+    assert log.view.tools == {"good": "returned", "bad": "failed"} and log.view.rows["good"].output == "the page"
 
 
 # Errors that end the run.

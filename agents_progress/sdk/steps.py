@@ -62,6 +62,8 @@ class Steps:
     # Model responses.
 
     def response_created(self, data: Any) -> Iterator[Draft]:
+        if self.response_id is not None:  # the one before was given up, and is tried again
+            yield from self.hosted.response_ended(completed=False)
         self.texts.begin_response()
         self.hosted.begin_response()
         self.response_id = self._responses.take(getattr(data.response, "id", None))
