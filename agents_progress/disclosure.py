@@ -41,6 +41,9 @@ _IDENTITY: Final = frozenset(
 nobody.
 """
 
+_SETTLED: Final = frozenset({"tool.finished", "tool.failed", "tool.rejected", "tool.skipped"})
+"""After these a call's row takes no more arguments, so what is held of them goes first."""
+
 
 def _opens(names: Names, name: str) -> bool:
     return names == "all" or name in names
@@ -122,7 +125,7 @@ class Screen:
     def _whole(self, type_: str, payload: dict[str, Any]) -> Iterator[Draft]:
         if type_ == "text.completed":
             yield from self._release((payload["item_id"], payload.get("channel", "answer")))
-        elif type_ == "tool.arguments.completed":
+        elif type_ == "tool.arguments.completed" or type_ in _SETTLED:
             yield from self._release((payload["call_id"], "arguments"))
         elif type_ == "tool.requested":
             self._tools[payload["call_id"]] = payload["name"]
@@ -174,10 +177,14 @@ class Screen:
         if not self.disclosure.opens("arguments", self._tools.get(call_id, "")):
             return
         for _, part in self._delta((call_id, "arguments"), type_, payload):
-            room = self._argument_room.get(call_id, self.disclosure.max_chars)
-            if room > 0:
-                self._argument_room[call_id] = room - len(part["text"])
-                yield type_, {**part, "text": part["text"][:room]}
+            yield from self._with_room(type_, part)
+
+    def _with_room(self, type_: str, part: dict[str, Any]) -> Iterator[Draft]:
+        call_id = part["call_id"]
+        room = self._argument_room.get(call_id, self.disclosure.max_chars)
+        if room > 0:
+            self._argument_room[call_id] = room - len(part["text"])
+            yield type_, {**part, "text": part["text"][:room]}
 
     def _delta(self, key: tuple[str, str], type_: str, payload: dict[str, Any]) -> Iterator[Draft]:
         held = self._held.setdefault(key, _Held(type_, payload))
@@ -190,4 +197,5 @@ class Screen:
     def _release(self, key: tuple[str, str]) -> Iterator[Draft]:
         held = self._held.pop(key, None)
         if held is not None and held.text:
-            yield held.type_, {**held.payload, "text": self.mask(held.text)}
+            rest = {**held.payload, "text": self.mask(held.text)}
+            yield from self._with_room(held.type_, rest) if "call_id" in rest else ((held.type_, rest),)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from agents_progress.disclosure import Draft
 from agents_progress.events import parse
-from agents_progress.sdk.calls import HOSTED, KINDS, Calls
-from agents_progress.sdk.failures import CODES
+from agents_progress.sdk.calls import Calls
 from agents_progress.view import RunView
 from tests.logs import RUN, envelope
 
@@ -33,10 +32,6 @@ def calls(hooked: bool = True, clock: Ticker | None = None) -> Calls:
 
 def function(call_id: str | None = "c1", name: str = "look", arguments: str = "{}") -> Any:
     return SimpleNamespace(type="function_call", call_id=call_id, id="i1", name=name, arguments=arguments)
-
-
-def hosted(item_id: str | None = "ws1", type_: str = "web_search_call", status: str = "completed", **more: Any) -> Any:
-    return SimpleNamespace(type=type_, id=item_id, status=status, **more)
 
 
 def story(drafts: list[Draft]) -> list[str]:
@@ -243,60 +238,6 @@ def test_a_handoff_is_never_a_row(order: list[str]) -> None:  # HAND-3
 
 def test_an_output_of_a_call_nobody_made_says_nothing() -> None:
     assert list(calls().returned("c9", "x", from_hook=False)) == []
-
-
-# Hosted tools.
-
-
-def test_a_hosted_call_is_told_from_its_raw_items_once() -> None:
-    book = calls()
-    raw = hosted(status="in_progress")
-    left = [*book.hosted_begun(raw), *book.hosted_progress("ws1"), *book.hosted_progress("ws1")]
-    left += [*book.hosted_done(hosted()), *book.claimed(hosted()), *book.response_ended(True)]
-    assert story(left) == ["requested ws1", "started ws1", "finished ws1"]
-    assert left[0][1]["name"] == "web_search"
-
-
-@pytest.mark.parametrize("raw", [hosted(status="failed"), hosted(status="incomplete"), hosted(error="boom: sk-1")])
-def test_a_hosted_item_that_says_failed_has_failed_with_a_listed_code(raw: Any) -> None:
-    left = list(calls().hosted_done(raw))
-    assert story(left) == ["requested ws1", "failed ws1"]
-    assert left[-1][1]["code"] in CODES
-    assert "sk-1" not in repr(left)
-
-
-@pytest.mark.parametrize(("completed", "state"), [(True, "returned"), (False, "skipped")])
-def test_no_hosted_call_stays_open_when_its_response_ends(completed: bool, state: str) -> None:
-    book = calls()
-    left = [*book.hosted_begun(hosted("a")), *book.hosted_begun(hosted("b")), *book.hosted_progress("b")]
-    left += book.response_ended(completed)
-    assert shown(left).tools == {"a": state, "b": state}
-
-
-@pytest.mark.parametrize("item_id", [None, "", "__fake_id__"])
-def test_hosted_calls_without_a_usable_id_are_one_row_each(item_id: str | None) -> None:
-    book = calls()
-    left: list[Draft] = []
-    for _ in range(2):
-        left += [*book.hosted_begun(hosted(item_id)), *book.hosted_done(hosted(item_id)), *book.response_ended(True)]
-    view = shown(left)
-    assert (list(view.tools.values()), view.issues) == (["returned", "returned"], [])
-
-
-def test_a_hosted_call_and_a_function_with_one_id_stay_apart() -> None:
-    book = calls()
-    left = [*book.hosted_begun(hosted("c1")), *book.claimed(function("c1")), *book.started("c1", "look")]
-    left += book.returned("c1", "x", from_hook=True)
-    assert shown(left).tools == {"c1": "requested", "c1#2": "returned"}
-
-
-@pytest.mark.parametrize("type_", KINDS)
-def test_every_kind_of_item_makes_a_request_that_fits_the_protocol(type_: str) -> None:
-    raw = {"type": type_, "id": "i1", "call_id": "k1", "name": "n", "arguments": "{}", "status": "completed"}
-    left = list(calls().claimed(raw))
-    assert left[0][1]["kind"] == KINDS[type_][0]
-    assert (len(left) == 2) is (type_ in HOSTED)
-    shown(left)
 
 
 # Foreign content.

@@ -314,6 +314,21 @@ def test_a_secret_split_over_argument_deltas_never_leaves() -> None:
         assert SECRET not in joined + json.dumps(left)
 
 
+@pytest.mark.parametrize("type_", ["tool.finished", "tool.failed", "tool.rejected", "tool.skipped"])
+def test_held_arguments_leave_before_their_row_closes(type_: str) -> None:
+    last = (type_, {"call_id": "c1"})
+    piece = ("tool.arguments.delta", {"call_id": "c1", "text": "abc"})
+    left = passed(Disclosure(arguments="all"), call("look")[0], piece, last, ("run.ended", {"outcome": "failed"}))
+    assert left[1:3] == [piece, last] and len(left) == 4
+
+
+def test_held_arguments_are_capped_like_the_others() -> None:
+    pieces = [("tool.arguments.delta", {"call_id": "c1", "text": "x" * 300})] * 3
+    last = ("tool.arguments.completed", {"call_id": "c1", "arguments": "x" * 900})
+    left = passed(Disclosure(arguments="all", max_chars=700), call("look")[0], *pieces, last)
+    assert sum(len(payload["text"]) for name, payload in left if name == "tool.arguments.delta") == 700
+
+
 @settings(max_examples=60, deadline=None)
 @given(logs())
 def test_what_leaves_under_masks_still_fits_the_protocol(log: list[Any]) -> None:

@@ -188,6 +188,96 @@ def test_messages_are_matched_one_by_one() -> None:
     assert list(texts.message_created(message(("output_text", "c"), item_id="h"))) == [completed("h", text="c")]
 
 
+@pytest.mark.parametrize("before", ["reasoning", "finished message"])
+def test_an_answer_of_an_error_handler_is_told_after_any_response_that_ended(before: str) -> None:
+    texts = Texts()
+    if before == "reasoning":
+        texts.delta(0, "r1", "hmm", "reasoning")
+    else:
+        answer(texts, "Let me look.")
+        list(texts.item_done(0, message(("output_text", "Let me look."))))
+        list(texts.message_created(message(("output_text", "Let me look."))))
+    assert list(texts.message_created(message(("output_text", "Sorry"), item_id="h1"))) == [
+        completed("h1", text="Sorry")
+    ]
+
+
+# Reasoning, transcripts, citations.
+
+
+def test_each_summary_of_reasoning_is_a_paragraph() -> None:
+    texts = Texts()
+    left = [*texts.summary_begun(0, "r1", 0), texts.delta(0, "r1", "First.", "reasoning")]
+    left += texts.part_done(0, "r1", texts.summary(0), "First.", "reasoning")
+    left += [*texts.summary_begun(0, "r1", 1), texts.delta(0, "r1", "Second.", "reasoning")]
+    left += texts.part_done(0, "r1", texts.summary(1), "Second.", "reasoning")
+    assert "".join(payload["text"] for type_, payload in left if type_ == "text.delta") == "First.\n\nSecond."
+    assert all("text" not in payload for type_, payload in left if type_ == "text.completed")
+
+
+def test_summaries_stand_before_the_text_of_reasoning_and_do_not_replace_it() -> None:
+    texts = Texts()
+    list(texts.part_done(0, "r1", 0, "raw", "reasoning"))
+    (said,) = texts.part_done(0, "r1", texts.summary(0), "short ", "reasoning")
+    assert said == completed("r1", channel="reasoning", text="short raw")
+
+
+def test_a_reasoning_item_whose_parts_never_came_is_told_whole() -> None:
+    raw = SimpleNamespace(id="r1", summary=[{"text": "A"}, {"text": "B"}], content=None)
+    assert list(Texts().reasoning_item_done(0, raw)) == [completed("r1", channel="reasoning", text="A\n\nB")]
+    texts = Texts()
+    texts.delta(0, "r1", "hidden thought", "reasoning")
+    assert list(texts.reasoning_item_done(0, SimpleNamespace(id="r1", summary=[], content=None))) == []
+
+
+def test_a_transcript_is_a_channel_of_its_own_and_ends_with_what_was_said() -> None:
+    texts = Texts()
+    left = [texts.delta(-1, None, piece, "transcript") for piece in ("Hel", "lo")]
+    left += texts.said(-1, "transcript")
+    assert {payload["channel"] for _, payload in left} == {"transcript"}
+    assert left[-1] == completed("msg-1", channel="transcript")
+    assert list(Texts().said(-1, "transcript")) == []
+
+
+URL = {"type": "url_citation", "title": "Weather", "url": "https://example.org/w", "start_index": 0, "end_index": 1}
+FILE = {"type": "file_citation", "filename": "terms.pdf", "file_id": "f", "index": 0}
+IN_CONTAINER = {"type": "container_file_citation", "filename": "plot.png", "file_id": "f", "container_id": "c"}
+PATH = {"type": "file_path", "file_id": "f", "index": 0}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "said"),
+    [
+        (URL, {"kind": "url_citation", "title": "Weather", "url": "https://example.org/w"}),
+        (FILE, {"kind": "file_citation", "title": "terms.pdf"}),
+        (IN_CONTAINER, {"kind": "container_file_citation", "title": "plot.png"}),
+        (PATH, {"kind": "file_path"}),
+        ({**URL, "url": "javascript:alert(1)"}, {"kind": "url_citation", "title": "Weather"}),
+        ({**URL, "title": "\ud800" * 600, "url": 7}, {"kind": "url_citation", "title": "\ufffd" * 512}),
+        ({"type": "brand_new"}, {"kind": "brand_new"}),
+    ],
+)
+def test_a_citation_of_every_kind_is_said_once(annotation: Any, said: dict[str, str]) -> None:
+    texts = Texts()
+    answer(texts, "It rains.")
+    given = annotation if "title" in annotation else SimpleNamespace(**annotation)
+    left = list(texts.cited(0, "m1", 0, 0, given))
+    content = [SimpleNamespace(type="output_text", text="It rains.", annotations=[annotation])]
+    left += texts.item_done(0, SimpleNamespace(id="m1", content=content))
+    assert [draft for draft in left if draft[0] == "source.cited"] == [("source.cited", {"item_id": "m1", **said})]
+
+
+def test_citations_that_only_the_finished_item_holds_are_said_by_it() -> None:
+    content = [SimpleNamespace(type="output_text", text="a", annotations=[URL, FILE])]
+    left = list(Texts().item_done(0, SimpleNamespace(id="m1", content=content)))
+    assert [payload["kind"] for type_, payload in left if type_ == "source.cited"] == ["url_citation", "file_citation"]
+
+
+@pytest.mark.parametrize("annotation", [None, {}, SimpleNamespace(), {"type": None}, "text"])
+def test_an_annotation_of_any_form_is_taken(annotation: Any) -> None:
+    assert list(Texts().cited(0, "m1", 0, 0, annotation)) == []
+
+
 # Characters.
 
 

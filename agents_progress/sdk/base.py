@@ -57,6 +57,7 @@ class SDKSource(Generic[S]):
         self.part = slot.part = Part(agent, reading, hooked=hooks is not None)
         self.slot = slot
         self.translate = self.part.translator.translate
+        self.part.translator.calls.refused = self._refused
         self._hooks = hooks
         self._again = again
         self._questions = Questions(reading.title_of)
@@ -117,13 +118,21 @@ class SDKSource(Generic[S]):
 
     # Facts of the ending.
 
+    def _refused(self, tool: str, raw_id: Any) -> bool:
+        return self.result is not None and refused(self.result, tool, raw_id)
+
     def _response_quality(self) -> ResponseQuality:
         refusal = self.part.translator.refusal
         if refusal is not None and self.result is not None and self.result.final_output in ("", refusal):
             return "refused"
         return self.part.translator.last_quality
 
-    def _failure(self, error: BaseException | None, evidence: Evidence) -> Failure | None:
+    def _failure(self, error: BaseException | None, evidence: Evidence) -> Failure:
+        found = self._named_failure(error, evidence)
+        self.part.observer.run_failed(error, found["code"])
+        return found
+
+    def _named_failure(self, error: BaseException | None, evidence: Evidence) -> Failure:
         response_code = self.part.translator.last_code if evidence.last_response_event == "failed" else None
         if error is not None:
             hooks = self._hooks
@@ -146,6 +155,11 @@ class SDKSource(Generic[S]):
             for item in getattr(self.result, f"{stage}_guardrail_results", ()):
                 if item.output.tripwire_triggered:
                     yield "guardrail.tripped", {"stage": stage, "name": name_of(item.guardrail.get_name())[:128]}
+
+
+def refused(result: Any, tool: str, raw_id: Any) -> bool:
+    """Whether an approval, asked now or given for always, refused a call."""
+    return isinstance(raw_id, str) and result.context_wrapper.is_tool_approved(tool, raw_id) is False
 
 
 def raised_as(error: BaseException | None) -> Raised:

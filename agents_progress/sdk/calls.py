@@ -3,40 +3,28 @@
 A call is claimed by whichever comes first of the run item, the tool hook or, for hosted tools, the raw item; only a
 hook or a hosted tool's own in-progress event is a start. Function calls that appear in a raw response and are never
 claimed were not run, and the end of the run says so. A handoff is never a row.
+
+A tool's output item says too little: it comes as well when the tool raised, when a person refused the call, and when a
+guardrail did. What else is known of it, :mod:`agents_progress.sdk.verdicts` says.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from agents_progress.disclosure import Draft
+from agents_progress.sdk.files import Files, files_of, shown
+from agents_progress.sdk.items import KINDS, arguments_of, raw_id_of
+from agents_progress.sdk.items import field as part_of
 from agents_progress.sdk.text import Ids
 from agents_progress.unicode import name_of, valid
 
 State: TypeAlias = Literal["raw", "requested", "running", "closed"]
 
-KINDS: Final[Mapping[str, tuple[str, str | None]]] = {
-    "function_call": ("function", None),
-    "custom_tool_call": ("custom", None),
-    "computer_call": ("computer", "computer"),
-    "shell_call": ("shell", "shell"),
-    "local_shell_call": ("shell", "local_shell"),
-    "apply_patch_call": ("patch", "apply_patch"),
-    "mcp_call": ("mcp", None),
-    "mcp_list_tools": ("mcp", "list_tools"),
-    "web_search_call": ("hosted", "web_search"),
-    "file_search_call": ("hosted", "file_search"),
-    "code_interpreter_call": ("hosted", "code_interpreter"),
-    "image_generation_call": ("hosted", "image_generation"),
-    "tool_search_call": ("hosted", "tool_search"),
-}
-"""Raw item type to the kind of its row, and the tool's name where the item carries none."""
-
-HOSTED: Final = frozenset(name for name, (kind, _) in KINDS.items() if kind in ("hosted", "mcp"))
-"""Items whose tool runs on the model's side: their raw item is their only evidence."""
+STARTS_SEEN: Final = frozenset({"function", "custom", "agent", "mcp"})
+"""Kinds whose tool hooks name their call, so that a call without a start was never executed."""
 
 
 @dataclass(slots=True)
@@ -55,6 +43,7 @@ class Call:
     arguments: str | None = None
     state: State = "raw"
     started: float | None = None
+    stopped: float | None = None
     hosted: bool = False
     has_raw: bool = False
     has_item: bool = False
@@ -65,6 +54,7 @@ class Calls:
     """The calls of one run in order; ``hooked`` says whether starts can be seen at all.
 
     ``book`` holds what is open or still to be announced, so it stays short however many calls a run makes.
+    ``refused(tool, raw_id)`` says whether a person's decision, or a standing one, refused a call.
     """
 
     monotonic: Callable[[], float]
@@ -73,61 +63,96 @@ class Calls:
     book: list[Call] = field(default_factory=list)
     rejected: set[str] = field(default_factory=set)
     handoffs: set[str] = field(default_factory=set)
+    refused: Callable[[str, Any], bool] = lambda tool, raw_id: False
+    files: Files = field(default_factory=Files)
     ids: Ids = field(default_factory=lambda: Ids("call"))
-    _hosted_now: dict[str | None, Call] = field(default_factory=dict)
-    _hosted_said: Counter[str] = field(default_factory=Counter)
 
     # What is seen.
 
     def seen_raw(self, raw: Any) -> None:
         """A function call in a raw response, complete but claimed by nobody yet."""
-        raw_id = _raw_id(raw)
-        call = self._announced(raw_id, "has_raw") or self._add(raw, raw_id)
+        raw_id = raw_id_of(raw)
+        call = self._announced(raw_id, "has_raw") or self.add(raw, raw_id)
         call.has_raw = True
         self._tidy()
 
-    def claimed(self, raw: Any) -> Iterator[Draft]:
-        """The run item of a call."""
-        kind = _get(raw, "type")
-        if kind in HOSTED:
-            if not self._hosted_said[kind]:
-                yield from self.hosted_done(raw)
-            self._hosted_said[kind] -= 1
-            return
-        raw_id = _raw_id(raw)
+    def claimed(self, raw: Any, kind: str | None = None) -> Iterator[Draft]:
+        """The run item of a call; ``kind`` is what the SDK says of its origin."""
+        raw_id = raw_id_of(raw)
         if raw_id in self.handoffs:
             return
-        call = self._announced(raw_id, "has_item") or self._add(raw, raw_id)
+        call = self._announced(raw_id, "has_item") or self.add(raw, raw_id)
         call.has_item = True
         if call.state == "raw":
-            yield from self._request(call)
+            call.kind = kind or call.kind
+            yield from self.request(call)
         self._tidy()
 
-    def started(self, raw_id: str | None, name: str, arguments: str | None = None) -> Iterator[Draft]:
+    def started(
+        self, raw_id: str | None, name: str, arguments: str | None = None, kind: str = "function"
+    ) -> Iterator[Draft]:
         """The tool hook at the tool's entry."""
         call = self._find(raw_id, "requested", "raw")
         if call is None:
-            call = Call(self.ids.take(raw_id), raw_id, name, "function", arguments)
+            call = Call(self.ids.take(raw_id), raw_id, name, kind, arguments)
             self.book.append(call)
-        if call.state == "raw":
-            yield from self._request(call)
-        call.state, call.started = "running", self.monotonic()
-        yield "tool.started", {"call_id": call.call_id}
+        elif call.state == "raw":
+            call.kind = kind
+        yield from self._start(call)
 
-    def returned(self, raw_id: str | None, output: Any, *, from_hook: bool) -> Iterator[Draft]:
-        """The tool hook at the tool's exit, or the run item of its output, whichever comes first."""
-        if raw_id in self.handoffs:
-            return
-        call = self._find(raw_id, "running", "requested")
+    def started_alone(self, kind: str) -> Iterator[Draft]:
+        """The hook of a tool that does not say which call it works on: a start where only one can be meant."""
+        waiting = [call for call in self.book if call.kind == kind and call.state in ("raw", "requested")]
+        if len(waiting) == 1 and not waiting[0].hosted:
+            yield from self._start(waiting[0])
+
+    def stopped_alone(self, kind: str) -> str | None:
+        """The hook at the end of such a tool. Only its output item will say how it ended; this says when, and of which
+        call.
+        """
+        running = [call for call in self.book if call.kind == kind and call.state == "running"]
+        if len(running) != 1:
+            return None
+        running[0].stopped = self.monotonic()
+        return running[0].call_id
+
+    def returned(
+        self,
+        raw_id: str | None,
+        output: Any,
+        *,
+        from_hook: bool,
+        failed: str | None = None,
+        guarded: bool | None = None,
+    ) -> Iterator[Draft]:
+        """The tool hook at the tool's exit, or the run item of its output, whichever comes first.
+
+        ``failed`` is the code of a failure that was found. ``guarded`` says whether the tool has input guardrails; it
+        is None for outputs of tools whose starts are not seen.
+        """
+        call = self.awaiting(raw_id)
         if call is None:
             return
-        if call.call_id in self.rejected:
-            yield from self._close(call, "tool.rejected", {"reason": "approval_rejected"})
+        unrun = self._unrun(call, guarded) if call.state == "requested" else None
+        if unrun is not None:
+            yield from self.close(call, unrun[0], {"reason": unrun[1]})
             return
-        payload: dict[str, Any] = {"output": _shown(output)}
-        if from_hook and call.started is not None:
-            payload["duration_ms"] = max(0, round((self.monotonic() - call.started) * 1000))
-        yield from self._close(call, "tool.finished", payload)
+        payload = self._timed(call, from_hook)
+        if failed is not None:
+            yield from self.close(call, "tool.failed", {"code": failed})
+            return
+        yield from self.files.made(files_of(output), call.call_id)
+        yield from self.close(call, "tool.finished", {"output": shown(output), **payload})
+
+    def awaiting(self, raw_id: str | None) -> Call | None:
+        """The call that an output with this model-made id belongs to."""
+        return None if raw_id in self.handoffs else self._find(raw_id, "running", "requested")
+
+    def failed(self, call_id: str, code: str) -> Iterator[Draft]:
+        """A running call of which the end of the run says that it raised."""
+        call = next((call for call in self.book if call.call_id == call_id and call.state == "running"), None)
+        if call is not None:
+            yield from self.close(call, "tool.failed", {"code": code})
 
     def handed_off(self, raw_id: str | None) -> None:
         """The call is a handoff's: it is no tool row, and neither is its output."""
@@ -137,55 +162,19 @@ class Calls:
         if call is not None and call.state == "raw":
             self.book.remove(call)
 
-    # Hosted tools: request, start and end are in the raw items.
-
-    def hosted_begun(self, raw: Any) -> Iterator[Draft]:
-        """A hosted call's raw item appeared."""
-        raw_id = _get(raw, "id")
-        if raw_id not in self._hosted_now:
-            self._hosted_now[raw_id] = call = self._add(raw, raw_id)
-            call.hosted = call.has_raw = call.has_item = True
-            yield from self._request(call)
-
-    def hosted_progress(self, item_id: str | None) -> Iterator[Draft]:
-        """A hosted call's own in-progress event."""
-        call = self._hosted_now.get(item_id)
-        if call is not None and call.state == "requested":
-            call.state = "running"
-            yield "tool.started", {"call_id": call.call_id}
-
-    def hosted_done(self, raw: Any) -> Iterator[Draft]:
-        """A hosted call's finished item; its status and error tell a failure."""
-        yield from self.hosted_begun(raw)
-        call = self._hosted_now[_get(raw, "id")]
-        if call.state == "closed":
-            return
-        self._hosted_said[_get(raw, "type")] += 1
-        if _get(raw, "status") in ("failed", "incomplete") or _get(raw, "error"):
-            yield from self._close(call, "tool.failed", {"code": "hosted_tool_failed"})
-        else:
-            yield from self._close(call, "tool.finished", {})
-
-    def response_ended(self, completed: bool) -> Iterator[Draft]:
-        """A model response ended: none of its hosted calls stays open, and the ids of its items may come again."""
-        self._hosted_now.clear()
-        for call in list(self.book):
-            if call.hosted and call.state in ("requested", "running"):
-                if completed:
-                    yield from self._close(call, "tool.finished", {})
-                else:
-                    yield from self._close(call, "tool.skipped", {"reason": "response_ended"})
-
     # The end, and what a pause carries over.
 
     def run_ended(self, kind: str) -> Iterator[Draft]:
         """Close every row of which it is known that it was never executed."""
         for call in list(self.book):
             if call.state == "raw":
-                yield from self._request(call)
-                yield from self._close(call, "tool.skipped", {"reason": "not_run"})
-            elif call.state == "requested" and self.hooked and call.kind == "function" and kind != "paused":
-                yield from self._close(call, "tool.skipped", {"reason": "not_run"})
+                yield from self.request(call)
+                yield from self.close(call, "tool.skipped", {"reason": "not_run"})
+            elif call.state == "requested" and kind != "paused":
+                if self.hooked and call.kind in STARTS_SEEN and not call.hosted:
+                    yield from self.close(call, "tool.skipped", {"reason": "not_run"})
+                elif kind == "succeeded":
+                    yield from self.close(call, "tool.skipped", {"reason": "no_output"})
 
     def expects(self, raw_id: str | None, *, call: bool) -> bool:
         """Whether the run item of a call, or else that of its output, would be news of a call that is known."""
@@ -201,12 +190,12 @@ class Calls:
             again = Call(call.call_id, call.raw_id, call.name, call.kind, call.arguments, has_raw=True, has_item=True)
             self.ids.used.add(call.call_id)
             self.book.append(again)
-            yield from self._request(again)
+            yield from self.request(again)
 
     def restated(self, calls: Iterable[Call]) -> Iterator[Draft]:
         """Waiting calls as requests, for the log of a continuing run."""
         for call in calls:
-            yield from self._request(call)
+            yield from self.request(call)
 
     def _find(self, raw_id: str | None, *states: State) -> Call | None:
         """The oldest call with this model-made id in the first of these states that one is in."""
@@ -221,53 +210,46 @@ class Calls:
     def _tidy(self) -> None:
         self.book = [call for call in self.book if call.state != "closed" or not (call.has_raw and call.has_item)]
 
-    def _make(self, raw: Any, raw_id: Any) -> Call:
-        kind, fixed_name = KINDS.get(_get(raw, "type") or "", ("function", None))
-        name = fixed_name or _get(raw, "name") or "tool"
-        arguments = _get(raw, "arguments") or _get(raw, "input")
-        return Call(
-            self.ids.take(raw_id), raw_id, name_of(name), kind, arguments if isinstance(arguments, str) else None
-        )
+    def _unrun(self, call: Call, guarded: bool | None) -> tuple[str, str] | None:
+        """How a call ended that gave an output although its tool was not seen to start; None when it may have run."""
+        if call.call_id in self.rejected or self.refused(call.name, call.raw_id):
+            return "tool.rejected", "approval_rejected"
+        if guarded is None or not self.hooked or call.kind not in STARTS_SEEN:
+            return None
+        return ("tool.rejected", "tool_guardrail") if guarded else ("tool.skipped", "not_run")
 
-    def _add(self, raw: Any, raw_id: Any) -> Call:
-        call = self._make(raw, raw_id)
+    def _timed(self, call: Call, from_hook: bool) -> dict[str, Any]:
+        stopped = self.monotonic() if from_hook else call.stopped
+        if call.started is None or stopped is None:
+            return {}
+        return {"duration_ms": max(0, round((stopped - call.started) * 1000))}
+
+    def _start(self, call: Call) -> Iterator[Draft]:
+        if call.state == "raw":
+            yield from self.request(call)
+        call.state, call.started = "running", self.monotonic()
+        yield "tool.started", {"call_id": call.call_id}
+
+    # What hosted calls share with the others.
+
+    def add(self, raw: Any, raw_id: Any) -> Call:
+        """A row for a call's item, not said yet."""
+        kind, fixed_name = KINDS.get(part_of(raw, "type") or "", ("function", None))
+        name = name_of(fixed_name or part_of(raw, "name") or "tool")
+        call = Call(self.ids.take(raw_id), raw_id, name, kind, arguments_of(raw))
         self.book.append(call)
         return call
 
-    def _request(self, call: Call) -> Iterator[Draft]:
+    def request(self, call: Call) -> Iterator[Draft]:
+        """Say the call."""
         call.state = "requested"
         payload = {"call_id": call.call_id, "name": call.name, "kind": call.kind, "title": self.title_of(call.name)}
         if call.arguments is not None:
             payload["arguments"] = valid(call.arguments)
         yield "tool.requested", payload
 
-    def _close(self, call: Call, type_: str, payload: dict[str, Any]) -> Iterator[Draft]:
+    def close(self, call: Call, type_: str, payload: dict[str, Any]) -> Iterator[Draft]:
+        """Say how the call ended, once."""
         call.state = "closed"
         self._tidy()
         yield type_, {"call_id": call.call_id, **payload}
-
-
-def _raw_id(raw: Any) -> Any:
-    """The id under which a call's announcements meet: its call id, however bad, where it has that field at all."""
-    has_call_id = "call_id" in raw if isinstance(raw, dict) else hasattr(raw, "call_id")
-    return _get(raw, "call_id" if has_call_id else "id")
-
-
-def _get(raw: Any, name: str) -> Any:
-    """A field of a raw item, which is an object or a dict."""
-    return raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
-
-
-def _shown(output: Any) -> str:
-    """A tool's output as text. What is no text becomes a short description: never its bytes, never its repr."""
-    if isinstance(output, str):
-        return valid(output)
-    if isinstance(output, bool | int | float) or output is None:
-        return str(output)
-    if isinstance(output, bytes | bytearray):
-        return f"({type(output).__name__}, {len(output)} bytes)"
-    try:
-        size = f", {len(str(output))} characters"
-    except Exception:  # noqa: BLE001 - an object of the application, which may do anything when asked
-        size = ""
-    return f"({type(output).__name__}{size})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import warnings
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -92,3 +93,76 @@ def current_span() -> object:
     from agents.tracing import get_current_span  # versions can be told without loading the SDK
 
     return get_current_span()
+
+
+def is_tool_span(span: object) -> bool:
+    """Whether a span is a tool's own: `FunctionSpanData.type`, public from 0.18 to 0.24."""
+    return getattr(getattr(span, "span_data", None), "type", None) == "function"
+
+
+def span_failed(span: object) -> bool:
+    """Whether a tool's own span holds an error: `Span.error`, public from 0.18 to 0.24. An untraced one never does."""
+    return is_tool_span(span) and getattr(span, "error", None) is not None
+
+
+def is_agent_tool(tool: object) -> bool:
+    """Whether `Agent.as_tool` made a tool: `FunctionTool._is_agent_tool`, 0.18 to 0.24; False where it is missing."""
+    return bool(getattr(tool, "_is_agent_tool", False))
+
+
+def origin_of(origin: object) -> str:
+    """What an item's public `tool_origin` says, 0.18 to 0.24: function, mcp or agent_as_tool; empty when it is None."""
+    return str(getattr(getattr(origin, "type", None), "value", ""))
+
+
+def origin_of_tool(tool: object) -> str:
+    """The same of a tool itself: `FunctionTool._tool_origin`, 0.18 to 0.24; empty where it is missing."""
+    return origin_of(getattr(tool, "_tool_origin", None))
+
+
+def timeout_text(tool: object) -> str | None:
+    """What the SDK returns for a tool that took too long, None when it would not be the SDK's own words.
+
+    Source: `FunctionTool.timeout_seconds`, `timeout_error_function`, `tool.default_tool_timeout_error_message`, 0.18 to
+    0.24.
+    """
+    from agents import tool as sdk
+
+    seconds = getattr(tool, "timeout_seconds", None)
+    make = getattr(sdk, "default_tool_timeout_error_message", None)
+    if seconds is None or make is None or getattr(tool, "timeout_error_function", None) is not None:
+        return None
+    return str(make(tool_name=getattr(tool, "name", ""), timeout_seconds=seconds))
+
+
+def is_error_text(tool: object, output: str) -> bool:
+    """Whether an output is what the SDK's default error function writes, for a tool that uses it.
+
+    Up to 0.22 that is a sentence with the exception's text, since 0.23 a fixed one. Source:
+    `default_tool_error_function`, public; `FunctionTool._use_default_failure_error_function` and
+    `_failure_error_function`, 0.18 to 0.24.
+    """
+    from agents import default_tool_error_function
+
+    uses_it = getattr(tool, "_use_default_failure_error_function", True)
+    if not uses_it and getattr(tool, "_failure_error_function", None) is not default_tool_error_function:
+        return False
+    return any(output.startswith(text) if open_ended else output == text for text, open_ended in _error_texts())
+
+
+_MARK: Final = "\x00"
+
+
+@cache
+def _error_texts() -> tuple[tuple[str, bool], ...]:
+    """What the default error function writes, up to the exception's own text, and whether it writes that text."""
+    from agents import default_tool_error_function as write
+    from agents.exceptions import ModelBehaviorError
+
+    bad_json = ModelBehaviorError("Invalid JSON input for tool")
+    bad_json.__cause__ = json.JSONDecodeError(_MARK, "", 0)
+    texts: list[tuple[str, bool]] = []
+    for error in (Exception(_MARK), bad_json):
+        text, mark, _ = str(write(None, error)).partition(_MARK)  # type: ignore[arg-type]
+        texts.append((text, bool(mark)))
+    return tuple(texts)

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from agents_progress.sdk import compat
+from agents_progress.sdk.base import refused
+from agents_progress.sdk.failures import code_of
 from agents_progress.sdk.hooks import RecordingHooks
 from agents_progress.sdk.part import Part
 from agents_progress.sdk.pump import record
@@ -30,10 +33,12 @@ async def run(inner: Any, agent: Any, input: Any, kwargs: dict[str, Any]) -> Any
         with within(_slot(part)):
             result = await inner.run(agent, input, **{**kwargs, "hooks": hooks})
     except BaseException as error:
+        part.observer.run_failed(error, code_of(error))
         _end(part, "raised", told.items(_items(getattr(error, "run_data", None))))
         raise
     finally:
         hooks.detach()
+    part.translator.calls.refused = partial(refused, result)
     _end(part, "paused" if result.interruptions else "returned", told.items(_items(result)))
     return result
 
@@ -46,6 +51,7 @@ def run_streamed(inner: Any, agent: Any, input: Any, kwargs: dict[str, Any]) -> 
     hooks = RecordingHooks(kwargs.get("hooks"))
     with within(_slot(part)):
         result = inner.run_streamed(agent, input, **{**kwargs, "hooks": hooks})
+    part.translator.calls.refused = partial(refused, result)
     hooks.attach(lambda name, args: part.say("observe", part.observe(name, args)))
     record(result, lambda event: part.say("translate", part.translator.translate(iter((event,)))))
     task = compat.run_task(result)

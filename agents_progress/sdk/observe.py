@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from agents_progress.disclosure import Draft
-from agents_progress.sdk import compat
-from agents_progress.sdk.translate import Drafts, Translator
+from agents_progress.sdk import compat, verdicts
+from agents_progress.sdk.steps import Drafts
+from agents_progress.sdk.translate import Translator
 from agents_progress.unicode import name_of
 
 
@@ -16,7 +17,10 @@ class Observer:
 
     def __init__(self, translator: Translator) -> None:
         self._translator = translator
+        translator.blame = self._blame
         self._tool_spans: dict[int, str] = {}
+        self._running: dict[str, tuple[str, object]] = {}
+        self._failure: tuple[BaseException | None, str] = None, ""
         self.agent_ended = False
 
     def call_of_span(self, span: object) -> str | None:
@@ -38,22 +42,45 @@ class Observer:
         self.agent_ended = True
         return ()
 
+    def run_failed(self, error: BaseException | None, code: str) -> None:
+        """What ended the run, for the calls that never said how they ended."""
+        self._failure = error, code
+
+    def _blame(self, kind: str) -> Iterator[Draft]:
+        if kind in _UNFINISHED:
+            for call_id, code in verdicts.blamed(*self._failure, self._running).items():
+                yield from self._translator.calls.failed(call_id, code)
+
     def _on_tool_start(self, args: tuple[Any, ...]) -> Iterator[Draft]:
         context, _, tool = args[:3]
+        name, calls = name_of(tool.name), self._translator.calls
         raw_id = getattr(context, "tool_call_id", None)
-        if raw_id is None:
-            return  # computer, shell and patch tools: their hooks do not say which call they belong to
-        yield from self._translator.calls.started(raw_id, name_of(tool.name), getattr(context, "tool_arguments", None))
-        call = self._translator.calls.by_raw_id(raw_id)
-        if call is not None:
-            self._tool_spans[id(compat.current_span())] = call.call_id
+        if raw_id is None:  # computer, shell and patch tools: their hooks do not say which call they belong to
+            drafts = list(calls.started_alone(verdicts.LOCAL.get(name, "")))
+        else:
+            arguments = getattr(context, "tool_arguments", None)
+            drafts = list(calls.started(raw_id, name, arguments, verdicts.kind_of_tool(tool)))
+        yield from drafts
+        if drafts:
+            call_id, span = drafts[-1][1]["call_id"], compat.current_span()
+            self._running[call_id] = tool.name, span
+            if compat.is_tool_span(span):
+                self._tool_spans[id(span)] = call_id
 
     def _on_tool_end(self, args: tuple[Any, ...]) -> Drafts:
-        context, _, _, output = args[:4]
-        self._tool_spans.pop(id(compat.current_span()), None)
+        context, _, tool, output = args[:4]
+        span, calls = compat.current_span(), self._translator.calls
+        call_id = self._tool_spans.pop(id(span), None)
         raw_id = getattr(context, "tool_call_id", None)
-        return () if raw_id is None else self._translator.calls.returned(raw_id, output, from_hook=True)
+        if raw_id is None:
+            call_id = calls.stopped_alone(verdicts.LOCAL.get(name_of(tool.name), "")) or call_id
+        self._running.pop(call_id or "", None)
+        if raw_id is None:
+            return ()
+        return calls.returned(raw_id, output, from_hook=True, failed=verdicts.failure_of_return(tool, span, output))
 
+
+_UNFINISHED: Final = frozenset({"failed", "incomplete", "cancelled"})
 
 _OBSERVERS: Final[Mapping[str, Callable[[Observer, tuple[Any, ...]], Drafts]]] = {
     "on_llm_start": Observer._on_llm_start,

@@ -24,6 +24,9 @@ ADDRESSED: Final = frozenset({type_ for type_ in PAYLOADS if type_.startswith("t
 together. The rest says how the nested run goes, of which the outer one knows only that its tool is running.
 """
 
+_AS_ENDING: Final = {"returned": "succeeded", "raised": "failed", "paused": "paused"}
+"""How a nested run is over, to what that means for its open calls."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -139,7 +142,7 @@ class Part:
     def ended(self, how: str) -> Iterator[Draft]:
         """A nested run is over: it `returned`, `raised` or `paused`. What it never executed is closed."""
         self.paused = how == "paused"
-        yield from self.translator.run_ended(how)
+        yield from self.translator.run_ended(_AS_ENDING[how])
         usage = self.translator.usage.payload()
         yield "note.nested.ended", {"call_id": self.call_id, "how": how, "usage": usage}
 
@@ -162,7 +165,7 @@ class Part:
             yield from self.shown(
                 calls.returned(call.raw_id, "", from_hook=False) if call.call_id in calls.rejected else ()
             )
-        yield from self.shown(calls.run_ended("returned"))
+        yield from self.shown(calls.run_ended("succeeded"))
 
     # What waits for a person.
 

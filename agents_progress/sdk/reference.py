@@ -91,6 +91,8 @@ CLOSED: Final[Mapping[str, Reason]] = {
     "not_run": Reason("The model asked for the tool, and the run ended before it was called.", "Nothing was executed."),
     "response_ended": Reason("A tool of the model service had not ended when its response did.", "Check its effect."),
     "approval_rejected": Reason("The approval was refused.", "Nothing was executed."),
+    "tool_guardrail": Reason("An input guardrail of the tool refused the call.", "Nothing was executed."),
+    "no_output": Reason("The run succeeded, and the tool never said how it ended.", "Check its effect."),
 }
 """Reasons of `tool.skipped` and `tool.rejected`."""
 

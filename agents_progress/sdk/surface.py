@@ -93,6 +93,8 @@ NEEDS: Final[Mapping[str, Mapping[str, str]]] = {
         "RunResultStreaming.output_guardrail_results": "it names the guardrail that stopped a run",
         "RunResultStreaming.current_agent": "it names the agent that a run starts with",
         "RunResultStreaming._event_queue": "events are taken there before a failure throws them away",
+        "RunResultStreaming.context_wrapper": "it says which calls a person refused",
+        "RunResult.context_wrapper": "it says which calls a person refused",
         "RunResult.to_state": "a paused run is continued with it",
         "RunResult.interruptions": _FACTS,
         "RunResult.final_output": _FACTS,

@@ -1,4 +1,6 @@
-"""Text of model responses: which item a delta belongs to, and whether the deltas are what the model finally said."""
+"""Text of model responses: which item a delta belongs to, whether the deltas are what the model finally said, and what
+it cites.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from agents_progress.disclosure import TEXTS, Draft
 from agents_progress.rows import Message
-from agents_progress.unicode import valid
+from agents_progress.sdk.items import field as part_of
+from agents_progress.unicode import name_of, valid
 
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_URL = re.compile(r"https?://\S{1,4096}")
+_SUMMARIES: Final = 1 << 32
+"""Summary parts of reasoning count from below zero: they stand before its text."""
+_PARAGRAPH: Final = "\n\n"
 
 
 @dataclass(slots=True)
@@ -49,6 +56,23 @@ class _Item:
     streamed: dict[str, Message] = field(default_factory=dict)
     parts: dict[tuple[str, int], str] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
+    cited: set[tuple[int, int]] = field(default_factory=set)
+    ended: bool = False
+
+    @property
+    def unended(self) -> bool:
+        """Whether some of a message was streamed whose end never came."""
+        return not self.ended and any(
+            message.text for channel, message in self.streamed.items() if channel in ("answer", "refusal")
+        )
+
+    def whole(self, channel: str) -> str:
+        """The finished parts of a channel in their order; each summary is a paragraph."""
+        text = ""
+        for (of, part), piece in sorted(self.parts.items()):
+            if of == channel:
+                text += f"{_PARAGRAPH if text and part < 0 else ''}{piece}"
+        return text
 
     def channel(self, channel: str) -> Message:
         """What was streamed on a channel, so far."""
@@ -95,23 +119,70 @@ class Texts:
         """The authoritative text of one part of an item."""
         item = self._items.get(place) or self._begin(place, item_id)
         item.parts[channel, part] = valid(text)
-        whole = "".join(text for (of, _), text in sorted(item.parts.items()) if of == channel)
-        yield from self._complete(item, channel, whole)
+        yield from self._complete(item, channel, item.whole(channel))
+
+    @staticmethod
+    def summary(index: int) -> int:
+        """The part that a summary of reasoning is."""
+        return index - _SUMMARIES
+
+    def summary_begun(self, place: int, item_id: object, index: int) -> Iterator[Draft]:
+        """One more summary of a reasoning item, which is a paragraph of its own."""
+        item = self._items.get(place)
+        if item is not None and item.channel("reasoning").text:
+            yield self.delta(place, item_id, _PARAGRAPH, "reasoning")
+
+    def said(self, place: int, channel: str) -> Iterator[Draft]:
+        """The end of a channel that says no more than its deltas did."""
+        item = self._items.get(place)
+        if item is not None:
+            yield from self._complete(item, channel, item.channel(channel).text)
+
+    def cited(self, place: int, item_id: object, part: int, index: int, annotation: Any) -> Iterator[Draft]:
+        """One citation of an item, unless it was said."""
+        item = self._items.get(place) or self._begin(place, item_id)
+        kind = part_of(annotation, "type")
+        if (part, index) in item.cited or not isinstance(kind, str):
+            return
+        item.cited.add((part, index))
+        payload = {"item_id": item.item_id, "kind": name_of(kind)}
+        title = part_of(annotation, "title") or part_of(annotation, "filename")
+        url = part_of(annotation, "url")
+        if isinstance(title, str):
+            payload["title"] = name_of(title)
+        if isinstance(url, str) and _URL.fullmatch(url):
+            payload["url"] = valid(url)
+        yield "source.cited", payload
 
     def item_done(self, place: int, raw: Any) -> Iterator[Draft]:
         """A finished message item; says what its parts did not say yet."""
         item = self._items.get(place) or self._begin(place, getattr(raw, "id", None))
         self._unmatched += 1
+        item.ended = True
         for channel, whole in message_texts(raw).items():
             if whole or item.channel(channel).text:
                 yield from self._complete(item, channel, whole)
+        for part, content in enumerate(part_of(raw, "content") or ()):
+            for index, annotation in enumerate(part_of(content, "annotations") or ()):
+                yield from self.cited(place, item.item_id, part, index, annotation)
+
+    def reasoning_item_done(self, place: int, raw: Any) -> Iterator[Draft]:
+        """A finished reasoning item; says what its parts did not say yet."""
+        item = self._items.get(place) or self._begin(place, part_of(raw, "id"))
+        groups = (("summary", self.summary), ("content", int))
+        for name, part in groups:
+            for index, content in enumerate(part_of(raw, name) or ()):
+                item.parts.setdefault(("reasoning", part(index)), valid(part_of(content, "text") or ""))
+        whole = item.whole("reasoning")
+        if whole:
+            yield from self._complete(item, "reasoning", whole)
 
     def message_created(self, raw: Any) -> Iterator[Draft]:
         """A message item of the run. One that was never streamed (an error handler's own answer) is said here."""
         if self._unmatched:
             self._unmatched -= 1
             return
-        if any(message.text for item in self._items.values() for message in item.streamed.values()):
+        if any(item.unended for item in self._items.values()):
             return  # deltas came, the item's own end did not
         for channel, whole in message_texts(raw).items():
             if whole:
