@@ -33,7 +33,7 @@ class Call:
 
     ``has_raw`` and ``has_item`` say which of its announcements have come: hooks run ahead of the events that are still
     queued, so a call may be over before its raw item and its run item are seen, and they must not make a second row
-    then.
+    then. ``entered`` says that the tool had started in the run that this one continues.
     """
 
     call_id: str
@@ -44,6 +44,7 @@ class Call:
     state: State = "raw"
     started: float | None = None
     stopped: float | None = None
+    entered: bool = False
     hosted: bool = False
     has_raw: bool = False
     has_item: bool = False
@@ -188,6 +189,7 @@ class Calls:
         """Begin a continuing run with the calls that its predecessor left waiting, under the same ids."""
         for call in pending:
             again = Call(call.call_id, call.raw_id, call.name, call.kind, call.arguments, has_raw=True, has_item=True)
+            again.entered = call.entered or call.started is not None
             self.ids.used.add(call.call_id)
             self.book.append(again)
             yield from self.request(again)
@@ -214,7 +216,7 @@ class Calls:
         """How a call ended that gave an output although its tool was not seen to start; None when it may have run."""
         if call.call_id in self.rejected or self.refused(call.name, call.raw_id):
             return "tool.rejected", "approval_rejected"
-        if guarded is None or not self.hooked or call.kind not in STARTS_SEEN:
+        if guarded is None or call.entered or not self.hooked or call.kind not in STARTS_SEEN:
             return None
         return ("tool.rejected", "tool_guardrail") if guarded else ("tool.skipped", "not_run")
 

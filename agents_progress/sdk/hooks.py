@@ -42,13 +42,18 @@ class RecordingHooks(RunHooksBase[Any, Agent[Any]]):
                 answer = await getattr(self._users, name)(*args, **kwargs)
             except Exception as error:
                 self.raised = error
+                if name == "on_tool_end":  # the tool has returned, whatever becomes of the hook
+                    self._tell(name, args, kwargs)
                 raise
+        self._tell(name, args, kwargs)
+        return answer
+
+    def _tell(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self._report is not None:
             try:
                 self._report(name, (*args, *kwargs.values()))
             except Exception as error:  # noqa: BLE001 - ours never reaches user code
                 logger.error("agents_progress: the report of %s failed: %s", name, type(error).__name__)
-        return answer
 
 
 def _forwarding(name: str) -> Any:
