@@ -32,7 +32,7 @@ def lines(performance: Performance) -> Iterator[str]:
 
 def write(release: str, performances: Iterable[Performance], newest: Mapping[str, Performance] | None) -> None:
     """Keep what a release did, without what the newest release does too. `newest` is None for the newest itself."""
-    new = [each for each in performances if newest is None or each != newest.get(each.scenario)]
+    new = [each for each in performances if newest is None or not each.same_as(newest.get(each.scenario))]
     kept = sorted(new, key=lambda each: each.scenario)
     FOLDER.mkdir(exist_ok=True)
     path(release).write_text("".join(f"{line}\n" for each in kept for line in lines(each)), encoding="utf-8")

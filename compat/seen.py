@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,7 @@ def as_tsv(facts: Iterable[Seen]) -> str:
     return "".join("\t".join(row) + "\n" for row in rows)
 
 
+@cache
 def expected() -> dict[str, Seen]:
     """The facts that every verified release must show, but for the differences that are named."""
     with EXPECTED.open(encoding="utf-8", newline="") as file:
