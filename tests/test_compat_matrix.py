@@ -93,14 +93,13 @@ def test_a_release_that_is_in_no_row_is_refused(capsys: pytest.CaptureFixture[st
     assert "there are 0.18.3, " in capsys.readouterr().err
 
 
-def test_a_release_below_the_floor_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_below_the_floor_is_refused_with_a_sentence() -> None:
     code = (
         "from agents_progress.sdk import compat; compat.installed = lambda: '0.17.8'\n"
         "from compat.below_the_floor import main; raise SystemExit(main())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=50, check=True
-    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
     assert done.stdout.startswith("openai-agents 0.17.8 hides how a run ends; install openai-agents>=0.18")
 
 
