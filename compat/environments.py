@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent / ".envs"
 BUILD_LIMIT = 300
 """Seconds that an installation may take."""
 
-PLAY_LIMIT = 120
+PLAY_LIMIT = 300
 """Seconds that all scenarios together may take; more is a hang."""
 
 

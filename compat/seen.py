@@ -19,7 +19,7 @@ from .play import Line, Performance
 
 EXPECTED = Path(__file__).parent / "expected.tsv"
 
-MAY_STAY_OPEN = frozenset({"paused", "cancelled", "failed", "incomplete"})
+MAY_STAY_OPEN = frozenset({"none", "paused", "cancelled", "failed", "incomplete"})
 """Endings after which a tool may still be shown as asked for or at work; after any other that is a contradiction."""
 
 
@@ -95,9 +95,9 @@ def faults(performance: Performance) -> list[str]:
         found += [f"run {number}: {issue}" for issue in view.issues]
         if sum(type_ in ENDINGS for type_, _ in run) > 1:
             found.append(f"run {number} has more than one ending")
-        outcome = (view.terminal or {}).get("outcome")
+        outcome = _ending(run)
         left = [name for name, state in view.tools.items() if state in OPEN_STATES]
-        if outcome is not None and outcome not in MAY_STAY_OPEN and left:
+        if outcome not in MAY_STAY_OPEN and left:
             found.append(f"run {number} {outcome} with {', '.join(left)} still open")
     return found
 

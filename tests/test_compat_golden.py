@@ -13,7 +13,7 @@ from agents_progress.payloads import ENDINGS
 from agents_progress.sdk import compat
 from compat import golden, matrix, report, streams
 from compat.differences import DIFFERENCES, named
-from compat.play import UNSTEADY, Performance, played
+from compat.play import UNSTEADY, Line, Performance, played
 from compat.registry import SCENARIOS
 from compat.runner import Result, judged
 from compat.seen import COLUMNS, EXPECTED, expected, logged
@@ -71,6 +71,40 @@ def test_the_installed_release_makes_the_envelopes_that_are_kept(name: str, inst
         assert now.runs == then.runs
     assert now.body == then.body
     assert now.same_as(then)
+
+
+# What is wrong is seen.
+
+STARTED = ("run.started", {"agent": "A", "task_id": "run-1", "parent": None, "resumed_from": None})
+ASKED = ("tool.requested", {"call_id": "c1", "name": "look", "kind": "function"})
+SUCCEEDED = ("run.ended", {"outcome": "succeeded", "final_output": "hello world"})
+
+
+@pytest.mark.parametrize(
+    ("body", "run", "fault"),
+    [
+        ("hung", [STARTED, SUCCEEDED], "its own code hangs"),
+        ("returned", [STARTED, SUCCEEDED, SUCCEEDED], "run 1: event_after_terminal"),
+        ("returned", [STARTED, SUCCEEDED, SUCCEEDED], "run 1 has more than one ending"),
+        ("returned", [STARTED, ASKED, SUCCEEDED], "run 1 succeeded with c1 still open"),
+        ("returned", [STARTED], "endings is none, not succeeded"),
+        ("raised ValueError", [STARTED, SUCCEEDED], "body is raised ValueError, not returned"),
+        ("returned", [STARTED, SUCCEEDED], 'text is "", not "hello world"'),
+    ],
+)
+def test_what_is_not_as_it_must_be_is_said(body: str, run: list[Line], fault: str) -> None:
+    assert f"plain: {fault}" in judged(Performance("plain", body, [run]), matrix.newest())
+
+
+def test_a_difference_holds_for_its_own_releases_only() -> None:
+    erased = golden.performances("0.22.3", matrix.newest())["chat_zero_chunks"]
+    assert judged(erased, "0.22.3") == []
+    assert "chat_zero_chunks: endings is succeeded, not failed" in judged(erased, "0.23.1")
+
+
+def test_the_truth_passes_in_spite_of_a_difference() -> None:
+    truth = golden.performances("0.24.0", matrix.newest())["chat_zero_chunks"]
+    assert judged(truth, "0.22.3") == []
 
 
 # The streams.

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import pytest
 
+from agents_progress.sdk import compat
+from compat.differences import named
 from compat.play import played
 from compat.registry import SCENARIOS
 from compat.seen import view_of
+
+RELEASE = compat.installed() or ""
 
 
 @pytest.mark.timeout(60)
@@ -20,5 +24,6 @@ def test_the_ending_is_the_one_in_the_table(name: str) -> None:
     log = performance.runs[-1]
     endings = [payload["outcome"] for type_, payload in log if type_ == "run.ended"]
     outcome = SCENARIOS[name].outcome
-    assert endings == ([] if outcome == "none" else [outcome])
+    erased = [each.shown["endings"].split()[-1] for each in named(name, RELEASE) if "endings" in each.shown]
+    assert endings == ([] if outcome == "none" else [erased[0] if erased else outcome])
     assert view_of(log).issues == []
