@@ -14,7 +14,7 @@ from agents_progress.errors import SDKTooOld
 FLOOR: Final = (0, 18)
 """Older releases install broken today or hide endings (a pause that looks like success, a cancel that hangs)."""
 
-VERIFIED: Final = ("0.24.0",)
+VERIFIED: Final = ("0.18.3", "0.19.4", "0.20.0", "0.21.1", "0.22.3", "0.23.1", "0.24.0")
 """Releases on which the whole ending table was driven through the real client."""
 
 

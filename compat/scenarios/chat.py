@@ -48,4 +48,4 @@ async def chat_zero_chunks(stage: Stage) -> None:
 
 @scenario("failed", note="up to 0.22 erased: shows succeeded")
 async def chat_cut_in_tool_args(stage: Stage) -> None:
-    await run(stage, turn(call("look", ['{"a": ', hang_up(), "1}"])))
+    await run(stage, turn(call("look", ['{"a": ', hang_up(), "1}"])), turn(text("sorry")))
