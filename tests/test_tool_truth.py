@@ -131,6 +131,21 @@ async def test_a_tool_that_returned_is_not_failed_whatever_it_says(traced: bool)
     assert row(log, "t") == ("returned", None) and log.view.rows["t"].output == words
 
 
+@pytest.mark.parametrize("given", [None, "", 0, False, [], {}, b""])
+async def test_a_tool_that_returned_next_to_nothing_has_returned(traced: bool, given: Any) -> None:
+    tool = function_tool(name_override="t", timeout=5)(async_of(given))
+    assert row(await played(tool), "t") == ("returned", None)
+    plain = function_tool(name_override="t")(async_of(given))
+    assert row(await played(plain), "t") == ("returned", None)
+
+
+def async_of(given: Any) -> Any:
+    async def give() -> Any:
+        return given
+
+    return give
+
+
 async def test_an_error_in_one_of_several_parallel_tools_is_its_own(traced: bool) -> None:
     bad = function_tool(name_override="bad")(lambda: raises())
     good = function_tool(name_override="good")(lambda: "fine")

@@ -112,7 +112,8 @@ def is_agent_tool(tool: object) -> bool:
 
 def origin_of(origin: object) -> str:
     """What an item's public `tool_origin` says, 0.18 to 0.24: function, mcp or agent_as_tool; empty when it is None."""
-    return str(getattr(getattr(origin, "type", None), "value", ""))
+    kind = getattr(origin, "type", "")
+    return str(getattr(kind, "value", kind))
 
 
 def origin_of_tool(tool: object) -> str:

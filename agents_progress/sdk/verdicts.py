@@ -52,7 +52,7 @@ def kind_of_tool(tool: Any) -> str:
 
 def failure_of_return(tool: Any, span: object, output: Any) -> str | None:
     """The code of the failure behind what a tool's hook was given as output; None when there is no sign of one."""
-    if output == compat.timeout_text(tool):
+    if isinstance(output, str) and output == compat.timeout_text(tool):
         return "tool_timeout"
     if compat.span_failed(span) or (isinstance(output, str) and compat.is_error_text(tool, output)):
         return "tool_error"
