@@ -124,7 +124,7 @@ class AwaitedSource(SDKSource["AwaitedSource"]):
             error=raised,
             failure=self._failure(raised, evidence),
             partial=translator.last_event != "completed",
-            closing=lambda kind: [*closing, *self._closing(kind)],
+            closing=lambda kind: [*closing, *self._closing(raised, kind)],
         )
 
     def concluded(self) -> None:

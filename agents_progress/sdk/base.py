@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from agents.exceptions import MaxTurnsExceeded
 
@@ -144,17 +144,35 @@ class SDKSource(Generic[S]):
             return failure("refusal")
         return failure(code_of_response(response_code))
 
-    def _closing(self, kind: str) -> Iterator[Draft]:
-        yield from self._tripped()
+    def _closing(self, error: BaseException | None, kind: str) -> Iterator[Draft]:
+        for stage, name in dict.fromkeys([*self._tripped(), *_tripwire(error)]):
+            yield "guardrail.tripped", {"stage": stage, "name": name_of(name)[:128]}
         yield from self.part.closed(kind)
         if kind == "paused":
             yield from self._questions.ask(self.result.interruptions, self.part.call_waiting)
 
-    def _tripped(self) -> Iterator[Draft]:
+    def _tripped(self) -> Iterator[tuple[str, str]]:
         for stage in ("input", "output"):
             for item in getattr(self.result, f"{stage}_guardrail_results", ()):
                 if item.output.tripwire_triggered:
-                    yield "guardrail.tripped", {"stage": stage, "name": name_of(item.guardrail.get_name())[:128]}
+                    yield stage, item.guardrail.get_name()
+
+
+TRIPWIRES: Final[Mapping[str, str]] = {
+    "InputGuardrailTripwireTriggered": "input",
+    "OutputGuardrailTripwireTriggered": "output",
+    "ToolInputGuardrailTripwireTriggered": "tool_input",
+    "ToolOutputGuardrailTripwireTriggered": "tool_output",
+}
+"""Exception of `agents.exceptions` to the stage of the guardrail that it names."""
+
+
+def _tripwire(error: BaseException | None) -> Iterator[tuple[str, str]]:
+    """The guardrail that an exception names, for results that do not hold it (those of tools, and of awaited runs)."""
+    stage = TRIPWIRES.get(type(error).__name__)
+    if stage is not None:
+        held: Any = getattr(error, "guardrail_result", error)
+        yield stage, held.guardrail.get_name()
 
 
 def refused(result: Any, tool: str, raw_id: Any) -> bool:

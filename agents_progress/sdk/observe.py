@@ -19,7 +19,7 @@ class Observer:
         self._translator = translator
         translator.blame = self._blame
         self._tool_spans: dict[int, str] = {}
-        self._running: dict[str, tuple[str, object]] = {}
+        self._running: dict[str, tuple[Any, object]] = {}
         self._failure: tuple[BaseException | None, str] = None, ""
         self.agent_ended = False
 
@@ -63,7 +63,7 @@ class Observer:
         yield from drafts
         if drafts:
             call_id, span = drafts[-1][1]["call_id"], compat.current_span()
-            self._running[call_id] = tool.name, span
+            self._running[call_id] = tool, span
             if compat.is_tool_span(span):
                 self._tool_spans[id(span)] = call_id
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from agents_progress.outcome import Evidence
@@ -124,7 +125,7 @@ class StreamedSource(SDKSource["StreamedSource"]):
             error=error,
             failure=self._failure(error, evidence),
             partial=translator.last_event != "completed",
-            closing=self._closing,
+            closing=partial(self._closing, error),
         )
 
     def concluded(self) -> None:

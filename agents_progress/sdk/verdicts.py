@@ -87,19 +87,22 @@ def guarded(item: Any, tool: Any) -> bool | None:
     return bool(getattr(tool, "tool_input_guardrails", None))
 
 
-def blamed(error: BaseException | None, code: str, running: Mapping[str, tuple[str, object]]) -> dict[str, str]:
+def blamed(error: BaseException | None, code: str, running: Mapping[str, tuple[Any, object]]) -> dict[str, str]:
     """Call id to code of those running calls whose own failure is known when the run has ended.
 
-    ``running`` gives the tool's name and its span for each.
+    ``running`` gives the tool and its span for each.
     """
     found = [call_id for call_id, (_, span) in running.items() if compat.span_failed(span)]
     if not found and error is not None:
-        named = [call_id for call_id, (name, _) in running.items() if _names(error, name)]
+        named = [call_id for call_id, (tool, _) in running.items() if _names(error, tool)]
         found = named if len(named) == 1 else []
     return dict.fromkeys(found, code if code in _ENDS_THE_RUN and error is not None else "tool_error")
 
 
-def _names(error: BaseException, tool: str) -> bool:
-    return getattr(error, "tool_name", None) == tool or (
-        error.__cause__ is not None and str(error).startswith(f"Error running tool {tool}: ")
+def _names(error: BaseException, tool: Any) -> bool:
+    """Whether an exception names a tool: by its name, or by the output guardrail that stopped its result."""
+    return (
+        getattr(error, "tool_name", None) == tool.name
+        or (error.__cause__ is not None and str(error).startswith(f"Error running tool {tool.name}: "))
+        or getattr(error, "guardrail", error) in (getattr(tool, "tool_output_guardrails", None) or ())
     )
