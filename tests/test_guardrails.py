@@ -96,3 +96,24 @@ async def test_a_guardrail_that_trips_is_named_once(stage: str, read: Any, journ
 
 def test_every_stage_is_tried() -> None:
     assert list(STAGES) == list(TRIPWIRES.values())
+
+
+async def test_the_turn_limit_of_a_run_inside_a_guardrail_is_not_the_runs_own(journal: MemoryJournal) -> None:
+    @function_tool
+    async def look() -> str:
+        return "ok"
+
+    async def check(*_: Any) -> GuardrailFunctionOutput:
+        await Runner.run(scripted(turn(call("look")), tools=[look]), "hi", max_turns=1)
+        raise AssertionError("the run before has more to say than it may")
+
+    agent = scripted(turn(text("x")), input_guardrails=[InputGuardrail(check, run_in_parallel=False)])
+
+    @progress.inside(journal=journal, run_id="r")
+    async def body() -> None:
+        with suppress(Exception):
+            await streamed(agent)
+
+    await body()
+    log = await stored(journal, "r")
+    assert (log.ending["outcome"], log.ending["error"]["code"]) == ("failed", "guardrail_error")

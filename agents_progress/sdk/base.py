@@ -18,6 +18,7 @@ from agents_progress.sdk import compat
 from agents_progress.sdk.calls import Call
 from agents_progress.sdk.failures import code_of, code_of_response, failure
 from agents_progress.sdk.hooks import RecordingHooks
+from agents_progress.sdk.origins import origin_of
 from agents_progress.sdk.part import Part, Reading
 from agents_progress.sdk.questions import Question, Questions
 from agents_progress.sdk.slots import Slot
@@ -184,7 +185,8 @@ def raised_as(error: BaseException | None) -> Raised:
     """What kind of exception, if any, ended a run."""
     if error is None:
         return "nothing"
-    return "max_turns" if isinstance(error, MaxTurnsExceeded) else "other"
+    # The same class may come from a run of the application's own, in a guardrail or a session.
+    return "max_turns" if isinstance(error, MaxTurnsExceeded) and origin_of(error) is None else "other"
 
 
 def _among(wanted: BaseException, error: BaseException | None) -> bool:
