@@ -124,10 +124,11 @@ class Progress:
         """Wrap a function, sync or async, that returns the result of ``Runner.run_streamed``. Its body stays as it is.
 
         Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds),
-        ``disclosure``,
-        ``titles`` (tool name to text), ``sinks`` (called with each envelope), ``coalesce``, ``task_id``, ``labels``,
-        ``deadline`` and ``settle`` (seconds), ``unknown_items`` ("block" or "note"), ``language`` ("en" or "zh"),
-        ``clock``. Without ``verify`` a succeeded run stays `checking`: nothing is done until the application says so.
+        ``disclosure``, ``titles`` (tool name to text), ``sinks`` (called with each envelope), ``coalesce``,
+        ``task_id``, ``labels``, ``deadline``, ``settle``, ``patience`` with a journal that is away (all in seconds),
+        ``unknown_items`` ("block" or "note"), ``language`` ("en" or "zh"), ``clock``.
+
+        Without ``verify`` a succeeded run stays `checking`: nothing is done until the application says so.
         """
         decorator = _Decorator(Options().using(**options))
         return decorator if function is None else decorator(function)

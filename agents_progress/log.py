@@ -1,8 +1,8 @@
 """The log of one run, as its owner writes it: screen, coalesce, stamp, append, and only then deliver.
 
 The pump never waits for the disk: a batch is what gathered while the last one was written. A reader gets an envelope
-only after the journal has it. When the journal fails, the log is broken: nothing more is delivered, and readers are
-left without an ending.
+only after the journal has it. A journal that is away is waited for, within a bound. When it fails, the log is broken:
+nothing more is delivered, and readers are left without an ending.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from agents_progress.clock import Clock, Stamp
 from agents_progress.disclosure import TEXTS, Screen
+from agents_progress.errors import JournalUnavailable
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
 from agents_progress.view import RunView
@@ -30,6 +31,9 @@ BATCH: Final = 4096
 """Envelopes stored at once, at most: what a batch takes in memory while it is written."""
 LAG: Final = 512
 """Envelopes that may wait for the journal before the loop makes room for it."""
+RETRY_S: Final = 0.05
+RETRY_AT_MOST_S: Final = 1.0
+"""Pauses between two attempts to reach a journal that is away; each is twice the one before."""
 BREATH_S: Final = 0.00005
 """As long as a sleeping thread needs to wake."""
 
@@ -60,6 +64,7 @@ class RunLog:
         clock: Clock,
         coalesce: Coalesce | None,
         origin: Origin,
+        patience: float,
         on_fault: Callable[[str, BaseException], None],
     ) -> None:
         self.run_id = run_id
@@ -70,6 +75,7 @@ class RunLog:
         self.closed = False
         self.broken = False
         self._origin = origin
+        self._patience = patience
         self._on_fault = on_fault
         self._coalesce = coalesce
         self._monotonic = clock.monotonic
@@ -255,17 +261,37 @@ class RunLog:
         self._not_before = self._monotonic() + self.journal.gap_s
 
     async def _store(self, batch: list[Envelope]) -> None:
+        self._appending = True
         try:
-            # The first batch claims the run id: of two runs with one id, only one is ever recorded.
-            claim, self._unclaimed = self._unclaimed, False
-            self._appending = True
-            await self.journal.append(batch, origin=self._origin, claim=claim)
+            async with asyncio.timeout(self._patience):
+                await self._append(batch)
+        except TimeoutError:
+            self._break(JournalUnavailable(f"the journal took nothing for {self._patience:g} s; is it reachable?"))
         except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run
             self._break(error)
         else:
             self._deliver(batch)
         finally:
             self._appending = False
+
+    async def _append(self, batch: list[Envelope]) -> None:
+        """Append, again and again while the journal is away; a repeat of what it took after all changes nothing.
+
+        One that was never reached is not waited for: its name is wrong more often than it is away.
+        """
+        # The first batch claims the run id: of two runs with one id, only one is ever recorded.
+        first, self._unclaimed = self._unclaimed, False
+        pause = RETRY_S
+        while True:
+            try:
+                return await self.journal.append(batch, origin=self._origin, claim=first)
+            except JournalUnavailable:
+                if first:
+                    raise
+                if pause == RETRY_S:
+                    logger.warning("agents_progress: run %s: the journal is away", self.run_id)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, RETRY_AT_MOST_S)
 
     def _break(self, error: Exception) -> None:
         self.broken = True

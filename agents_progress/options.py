@@ -49,6 +49,7 @@ class Given(TypedDict, total=False):
     labels: Mapping[str, str]
     deadline: float | None
     settle: float
+    patience: float
     unknown_items: Literal["block", "note"]
     language: Language
     clock: Clock
@@ -71,6 +72,7 @@ class Options:
     labels: Mapping[str, str] = field(default_factory=dict)
     deadline: float | None = None
     settle: float = 30.0
+    patience: float = 60.0
     unknown_items: Literal["block", "note"] = "block"
     language: Language = "en"
     clock: Clock = field(default_factory=Clock)
@@ -138,6 +140,7 @@ class Options:
             coalesce=self.coalesce,
             deadline=self.deadline,
             settle=self.settle,
+            patience=self.patience,
             language=self.language,
             clock=self.clock,
             attempt=attempt,

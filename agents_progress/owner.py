@@ -53,6 +53,7 @@ class Plan:
     coalesce: Coalesce | None = field(default_factory=Coalesce)
     deadline: float | None = None
     settle: float = 30.0
+    patience: float = 60.0
     language: Language = "en"
     clock: Clock = field(default_factory=Clock)
     attempt: int | None = None
@@ -116,6 +117,7 @@ class Owner:
             clock=plan.clock,
             coalesce=plan.coalesce,
             origin=plan.origin,
+            patience=plan.patience,
             on_fault=self.fault,
         )
         self._sinks = [self._loop.create_task(self._feed(sink), context=context) for sink in plan.sinks]

@@ -18,7 +18,7 @@ from staging import Log, log_of, reach, scripted, soon, started, stored
 
 from agents_progress import RunView, Verdict, progress
 from agents_progress.disclosure import Disclosure, Screen
-from agents_progress.errors import JournalUnavailable
+from agents_progress.errors import JournalUnavailable, JournalUnreadable
 from agents_progress.journal import MemoryJournal
 from agents_progress.sdk.observe import Observer
 from agents_progress.sdk.source import StreamedSource
@@ -56,10 +56,10 @@ async def look() -> str:
     return "ok"
 
 
-async def life(journal: Any) -> tuple[list[str], Any]:
+async def life(journal: Any, **options: Any) -> tuple[list[str], Any]:
     """What the user's own code lives to see."""
 
-    @progress.inside(journal=journal, run_id="r")
+    @progress.inside(journal=journal, run_id="r", **options)
     async def body() -> tuple[list[str], Any]:
         result = Runner.run_streamed(scripted(turn(call("look")), turn(text("hello")), tools=[look]), "hi")
         events = [event.type async for event in result.stream_events()]
@@ -179,7 +179,7 @@ class Failing(MemoryJournal):
     async def append(self, envelopes: Any, **more: Any) -> None:
         self.appends += 1
         if self.appends == self.at or (self.appends > self.at and not self.only):
-            raise JournalUnavailable("the disk is full: /var/secret/runs.db")
+            raise JournalUnreadable("the disk is full: /var/secret/runs.db")
         await super().append(envelopes, **more)
 
 
@@ -214,9 +214,75 @@ async def test_after_a_journal_failed_readers_see_unknown_and_the_owner_the_erro
     async with asyncio.timeout(5):
         log, outcome = await log_of(run), await run
     assert log.endings == [] and run.view.status == "unknown"
-    assert isinstance(run.error, JournalUnavailable)
+    assert isinstance(run.error, JournalUnreadable)
     assert (outcome.kind, outcome.reason, outcome.verdict) == ("unknown", "journal", None)
     assert run.result.final_output == "hello", "the SDK's own result is whole"
+
+
+class Away(MemoryJournal):
+    """Cannot be reached for so many appends after the first."""
+
+    def __init__(self, times: float) -> None:
+        super().__init__()
+        self.appends, self.times = 0, times
+
+    async def append(self, envelopes: Any, **more: Any) -> None:
+        self.appends += 1
+        if 1 < self.appends <= 1 + self.times:
+            raise JournalUnavailable("no connection to db.internal:5432")
+        await super().append(envelopes, **more)
+
+
+async def test_a_journal_that_is_away_for_a_while_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    journal = Away(3)
+    assert await life(journal) == await life(MemoryJournal())
+    log = await stored(journal, "r")
+    assert log.ending["outcome"] == "succeeded" and log.view.status == "checking" and log.view.issues == []
+    assert [record.getMessage() for record in caplog.records if "away" in record.message] == [
+        "agents_progress: run r: the journal is away"
+    ]
+    assert errors(caplog) == [] and "internal" not in caplog.text
+
+
+class Hung(MemoryJournal):
+    """Takes so many appends, and never answers another one."""
+
+    def __init__(self, takes: int) -> None:
+        super().__init__()
+        self.takes = takes
+
+    async def append(self, envelopes: Any, **more: Any) -> None:
+        if not self.takes:
+            await asyncio.Event().wait()
+        self.takes -= 1
+        await super().append(envelopes, **more)
+
+
+@pytest.mark.parametrize("journal", [Away(float("inf")), Hung(0), Hung(1)], ids=["away", "hung at once", "hung later"])
+async def test_a_journal_that_does_not_come_back_holds_the_users_code_no_longer_than_the_patience(
+    journal: MemoryJournal,
+) -> None:
+    begun = time.monotonic()
+    assert await life(journal, patience=0.3) == await life(MemoryJournal())
+    assert time.monotonic() - begun < 4
+
+
+async def test_readers_of_a_journal_that_does_not_come_back_see_unknown_and_the_owner_why() -> None:
+    run = started(scripted(turn(text("hello"))), journal=Hung(0), patience=0.1)
+    outcome = await run
+    assert (outcome.kind, run.view.status) == ("unknown", "unknown")
+    assert isinstance(run.error, JournalUnavailable) and "took nothing for 0.1 s" in str(run.error)
+
+
+async def test_a_journal_that_was_never_reached_is_not_waited_for() -> None:
+    begun = time.monotonic()
+
+    class Nowhere(MemoryJournal):
+        async def append(self, envelopes: Any, **more: Any) -> None:
+            raise JournalUnavailable("no such folder")
+
+    outcome = await started(scripted(turn(text("hello"))), journal=Nowhere())
+    assert outcome.kind == "unknown" and time.monotonic() - begun < 4
 
 
 async def test_a_journal_that_hangs_holds_readers_but_not_the_model_nor_a_cancel() -> None:

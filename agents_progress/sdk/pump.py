@@ -39,7 +39,7 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._bound = 0.0
         self._stopping = False
-        self._at_source = record(result, self._arrived)
+        self._put_back = record(result, self._arrived)
 
     @property
     def at_work(self) -> bool:
@@ -81,9 +81,11 @@ class Pump:
             self._give_up_later()
 
     def release(self) -> None:
-        """Let go of the timer."""
+        """Let go of the timer and of the SDK's queue."""
         if self._timer is not None:
             self._timer.cancel()
+        if self._put_back is not None:
+            self._put_back()
 
     def _arrived(self, event: Any) -> None:
         burst = self._burst
@@ -94,7 +96,7 @@ class Pump:
             self.flush()
 
     async def _drain(self) -> None:
-        tee, arrived, drained = self._tee, None if self._at_source else self._arrived, 0
+        tee, arrived, drained = self._tee, self._arrived if self._put_back is None else None, 0
         try:
             async for event in self._stream():
                 if tee.active:
@@ -117,14 +119,14 @@ class Pump:
             self._given_up.set_result(None)
 
 
-def record(result: Any, arrived: Callable[[Any], None]) -> bool:
-    """Have each event told as it is put into the SDK's queue; whether that is possible.
+def record(result: Any, arrived: Callable[[Any], None]) -> Callable[[], None] | None:
+    """Have each event told as it is put into the SDK's queue; gives what ends that, None when it is not possible.
 
     It is not for a result that is followed late: what came before can only be drained, and the order matters more.
     """
     queue = compat.event_queue(result)
     if queue is None or not queue.empty():
-        return False
+        return None
     put = queue.put_nowait
 
     def put_and_record(event: Any) -> None:
@@ -133,4 +135,4 @@ def record(result: Any, arrived: Callable[[Any], None]) -> bool:
             arrived(event)
 
     queue.put_nowait = put_and_record  # type: ignore[assignment]
-    return True
+    return lambda: setattr(queue, "put_nowait", put)
