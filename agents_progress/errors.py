@@ -22,6 +22,11 @@
     * :exc:`JournalError`: the journal refused or could not be reached
         * :exc:`AppendConflict`
         * :exc:`AppendGap`
+        * :exc:`Fenced`
+        * :exc:`LeaseHeld`
+        * :exc:`Sealed`
+        * :exc:`RunErased`
+        * :exc:`CursorExpired`
         * :exc:`JournalUnreadable`
         * :exc:`JournalUnavailable`
         * :exc:`JournalClosed`
@@ -40,6 +45,8 @@ test.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class ProgressError(Exception):
@@ -128,6 +135,30 @@ class AppendConflict(JournalError):
 
 class AppendGap(JournalError):
     """The batch does not continue the log where it ends, so a hole would be left."""
+
+
+class Fenced(JournalError):
+    """The lease is no longer the run's newest one: another node owns the run, or it was lost."""
+
+
+class LeaseHeld(JournalError):
+    """The run, or another one with the same exclusive key, has an owner whose lease is live."""
+
+
+class Sealed(JournalError):
+    """Nothing more can be written to this run: its log is closed."""
+
+
+class RunErased(JournalError):
+    """The run was erased; only that it existed is known."""
+
+
+class CursorExpired(JournalError):
+    """What comes after this cursor was pruned; go on from ``snapshot``, whose ``seq`` is the new cursor."""
+
+    def __init__(self, message: str, snapshot: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.snapshot = snapshot
 
 
 class JournalUnreadable(JournalError):

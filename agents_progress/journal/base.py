@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
 
 from agents_progress.errors import AppendConflict, AppendGap, UsageError
 from agents_progress.events import Envelope
@@ -64,27 +65,89 @@ class RunRow:
         return self.origin.labels
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose runs a caller may see: those of this owner, of this tenant, or of both; None restricts nothing.
+
+    A backend puts it into its query. A run outside the scope is, to the caller, a run that does not exist.
+    """
+
+    owner: str | None = None
+    tenant: str | None = None
+
+
+EVERYTHING: Final = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to append to a run. A newer lease of the same run has a higher ``generation`` and fences this one."""
+
+    run_id: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What an erasure removed."""
+
+    runs: int = 0
+    envelopes: int = 0
+    snapshots: int = 0
+
+
 class Journal(ABC):
     """Append-only logs of runs, one ordered log a run. Safe to share between event loops and threads of one process.
 
-    ``gap_s`` is how long an owner lets envelopes gather, in seconds, before it asks for the next append of a run.
+    ``gap_s`` is how long an owner lets envelopes gather, in seconds, before it asks for the next append of a run. Times
+    to live are in seconds, by the store's own clock: the clocks of the nodes need not agree.
     """
 
     gap_s: float = 0.0
 
+    # Writing.
+
     @abstractmethod
-    async def append(self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False) -> None:
+    async def append(
+        self,
+        envelopes: Sequence[Envelope],
+        *,
+        origin: Origin | None = None,
+        claim: bool = False,
+        lease: Lease | None = None,
+    ) -> None:
         """Store a batch of one run, wholly or not at all; when this returns it is durable.
 
         Identical envelopes that are stored already are accepted again. Raises :exc:`AppendConflict` when one of the
         sequence numbers holds other content, and :exc:`AppendGap` when the batch would leave a hole. With ``claim`` the
         batch must begin the run: of two claims, however alike, one raises :exc:`AppendConflict`. ``origin`` is stored
-        with the first batch.
+        with the first batch. Raises :exc:`Fenced` when the run has a newer lease than ``lease``, or any when there is
+        none; :exc:`Sealed` after :meth:`seal`; :exc:`RunErased` for an erased run.
         """
 
     @abstractmethod
-    async def read(self, run_id: str, after_seq: int = 0, limit: int = 1000) -> list[Envelope]:
-        """The envelopes of a run after a sequence number, in order; empty for an unknown run."""
+    async def seal(self, run_id: str, *, lease: Lease | None = None) -> None:
+        """Say that nothing more comes: live tails end, the lease is given back. Idempotent; raises :exc:`Fenced`."""
+
+    # Reading.
+
+    @abstractmethod
+    async def read(
+        self, run_id: str, after_seq: int = 0, limit: int = 1000, *, scope: Scope = EVERYTHING
+    ) -> list[Envelope]:
+        """The envelopes of a run after a sequence number, in order; empty for an unknown run.
+
+        Raises :exc:`CursorExpired`, with the snapshot to go on from, when what comes next was pruned, and
+        :exc:`RunErased`.
+        """
+
+    @abstractmethod
+    def tail(self, run_id: str, after_seq: int = 0, *, scope: Scope = EVERYTHING) -> AsyncIterator[Envelope]:
+        """Every envelope after a sequence number, each once and in order, those still to come included.
+
+        Ends when the run is sealed and all of it was given; waits for an unknown run to begin. Raises as :meth:`read`
+        does, also when that happens while it waits.
+        """
 
     @abstractmethod
     async def runs(
@@ -94,8 +157,66 @@ class Journal(ABC):
         labels: Mapping[str, str] | None = None,
         status: Status | None = None,
         limit: int = 100,
+        scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
         """The newest runs first, at most ``limit`` of those that match every given filter."""
+
+    @abstractmethod
+    async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
+        """The newest stored :meth:`RunView.snapshot` of a run, None when there is none."""
+
+    # Ownership.
+
+    @abstractmethod
+    async def lease(self, run_id: str, ttl: float, *, exclusive: str | None = None) -> Lease:
+        """Become the owner of a run, begun or not, for ``ttl`` seconds.
+
+        Raises :exc:`LeaseHeld` while another lease of the run is live, or that of another run with the same
+        ``exclusive`` key; :exc:`Sealed` and :exc:`RunErased`. An expired lease is not taken over: its run is lost, see
+        :meth:`expire`.
+        """
+
+    @abstractmethod
+    def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
+        """Prolong leases, and give back those that are no longer held. Synchronous, over a connection of its own: for a
+        thread that goes on while the event loop is blocked.
+        """
+
+    @abstractmethod
+    async def reserve(
+        self,
+        run_id: str,
+        ttl: float,
+        *,
+        task_id: str | None = None,
+        title: str | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        """Write `run.accepted` as the first envelope of a run that somebody will lease within ``ttl`` seconds.
+
+        Raises :exc:`AppendConflict` when the run exists.
+        """
+
+    @abstractmethod
+    async def expire(self) -> list[str]:
+        """Append `run.lost` to every run whose lease or reservation ran out (reason `lease_expired` or `never_started`)
+        and seal it, each once, whichever node asks; the ids of those that this call ended. A run that has its ending is
+        only sealed.
+        """
+
+    # Retention.
+
+    @abstractmethod
+    async def prune(self, run_id: str, upto_seq: int) -> int:
+        """Replace the envelopes up to a sequence number by a snapshot of the view they give; how many were removed."""
+
+    @abstractmethod
+    async def keep_snapshot(self, run_id: str, snapshot: Mapping[str, Any]) -> None:
+        """Store a :meth:`RunView.snapshot` for readers to begin with, unless a newer one is there."""
+
+    @abstractmethod
+    async def erase(self, *, run_id: str | None = None, task_id: str | None = None, owner: str | None = None) -> Erased:
+        """Remove runs with everything stored about them, and leave a tombstone. Exactly one of the three is given."""
 
     @property
     @abstractmethod
@@ -104,7 +225,7 @@ class Journal(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what was asked for and let go; further calls raise :exc:`JournalClosed`."""
+        """Finish what was asked for and let go; further calls raise :exc:`JournalClosed`. Live tails end."""
 
 
 def one_run(envelopes: Sequence[Envelope]) -> str:
