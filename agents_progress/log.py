@@ -17,9 +17,10 @@ from typing import Any, Final
 
 from agents_progress.clock import Clock, Stamp
 from agents_progress.disclosure import TEXTS, Screen
-from agents_progress.errors import JournalUnavailable
+from agents_progress.errors import Fenced, JournalUnavailable
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
+from agents_progress.keeper import Tenure
 from agents_progress.view import RunView
 
 logger = logging.getLogger("agents_progress")
@@ -91,6 +92,7 @@ class RunLog:
         self._waiters: list[asyncio.Future[None]] = []
         self._committing: asyncio.Task[None] | None = None
         self._unclaimed = True
+        self._tenure = Tenure(journal, run_id, self._lost)
         self._appending = False
         self._hurry = asyncio.Event()
         self._not_before = 0.0
@@ -153,9 +155,17 @@ class RunLog:
             self._timer.cancel()
         self._wake()
 
+    async def seal(self) -> None:
+        """Tell the journal that nothing more comes. A broken log is left to run out."""
+        if self.broken:
+            self._tenure.leave()
+        else:
+            await self._tenure.end()
+
     def abandon(self) -> None:
         """End every reader without waiting for the journal; what is not stored yet is not said."""
         self.broken = self.closed = True
+        self._tenure.leave()
         self.view.close_transport()
         if self._timer is not None:
             self._timer.cancel()
@@ -284,7 +294,8 @@ class RunLog:
         pause = RETRY_S
         while True:
             try:
-                return await self.journal.append(batch, origin=self._origin, claim=first)
+                lease = await self._tenure.begin()
+                return await self.journal.append(batch, origin=self._origin, claim=first, lease=lease)
             except JournalUnavailable:
                 if first:
                     raise
@@ -292,6 +303,10 @@ class RunLog:
                     logger.warning("agents_progress: run %s: the journal is away", self.run_id)
             await asyncio.sleep(pause)
             pause = min(2 * pause, RETRY_AT_MOST_S)
+
+    def _lost(self) -> None:
+        if not self.broken and not self.closed:
+            self._break(Fenced(f"run {self.run_id} has another owner, or counts as lost"))
 
     def _break(self, error: Exception) -> None:
         self.broken = True

@@ -16,9 +16,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 from agents_progress.clock import Clock
 from agents_progress.disclosure import Disclosure, Draft, Screen
-from agents_progress.errors import AlreadyResumed, AppendConflict, JournalError, NotPublishable
+from agents_progress.errors import AlreadyResumed, JournalError, NotPublishable
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
+from agents_progress.keeper import TAKEN
 from agents_progress.log import Coalesce, RunLog
 from agents_progress.messages import Language
 from agents_progress.outcome import Evidence, Outcome, owner_finished
@@ -155,7 +156,7 @@ class Owner:
         if self._fault is not None:
             return
         self._fault = stage
-        if self._beginning is None or not isinstance(error, AppendConflict):  # else somebody answered the pause first
+        if self._beginning is None or not isinstance(error, TAKEN):  # else somebody answered the pause first
             logger.error(
                 "agents_progress: run %s: fault in stage %s: %s", self.plan.run_id, stage, type(error).__name__
             )
@@ -223,7 +224,7 @@ class Owner:
             self.emit("translate", (("approval.resolved", resolved),))
         await self.log.flush()
         if self.log.broken and not beginning.underway:
-            if isinstance(self.error, AppendConflict):
+            if isinstance(self.error, TAKEN):
                 raise AlreadyResumed(
                     f"run {beginning.resumed_from} was continued by somebody else as {self.plan.run_id}"
                 )
@@ -301,6 +302,7 @@ class Owner:
             self.outcome = replace(self.outcome, kind="unknown", reason="journal", verdict=None)
         if not self.finished.done() and self.outcome is not None:
             self.finished.set_result(self.outcome)
+        await self.log.seal()
 
     def _write_ending(self, ending: Ending) -> None:
         outcome = owner_finished(ending.evidence)

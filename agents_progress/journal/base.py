@@ -104,6 +104,10 @@ class Journal(ABC):
     """
 
     gap_s: float = 0.0
+    lease_s: float | None = 15.0
+    """How long an owner may be silent before its run counts as lost, in seconds; None where a journal ends with the
+    process of its owners, so that nobody is left to ask.
+    """
 
     # Writing.
 

@@ -1,0 +1,133 @@
+"""Keeps the leases of running runs alive, from a thread of its own: a tool that blocks the event loop must not lose them.
+
+One thread a journal and process, over the journal's own connection for that; it ends with the last lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from agents_progress.errors import AppendConflict, LeaseHeld, Sealed
+from agents_progress.journal.base import Journal, Lease
+
+logger = logging.getLogger("agents_progress")
+
+TAKEN: Final = (AppendConflict, LeaseHeld, Sealed)
+"""What a journal says of a run that somebody else has claimed."""
+
+RENEWALS: Final = 3
+"""Attempts to renew a lease within its time to live."""
+
+
+class Keeper:
+    """Renews what is held. ``lost`` callbacks come from its thread."""
+
+    def __init__(self, journal: Journal, ttl: float) -> None:
+        self.pid = os.getpid()
+        self._journal = journal
+        self._ttl = ttl
+        self._held: dict[Lease, Callable[[], None]] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._look_at = 0.0
+
+    def hold(self, lease: Lease, lost: Callable[[], None]) -> None:
+        """Renew a lease until it is dropped; ``lost`` is called once when it is no longer ours."""
+        with self._changed:
+            self._held[lease] = lost
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._renew, name="agents-progress-leases", daemon=True)
+                self._thread.start()
+
+    def drop(self, lease: Lease) -> None:
+        """Let a lease be."""
+        with self._changed:
+            self._held.pop(lease, None)
+            self._changed.notify()
+
+    def time_to_look(self) -> bool:
+        """Whether nobody in this process has looked for lost runs within a time to live; then the caller does."""
+        now = time.monotonic()
+        with self._changed:
+            due = now >= self._look_at
+            if due:
+                self._look_at = now + self._ttl
+        return due
+
+    def _renew(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._held, self._ttl / RENEWALS)
+                held = list(self._held)
+                if not held:
+                    self._thread = None
+                    return
+            try:
+                gone = self._journal.renew(held, self._ttl)
+            except Exception as error:  # noqa: BLE001 - the next attempt may reach it again
+                logger.warning("agents_progress: %d leases could not be renewed: %s", len(held), type(error).__name__)
+                continue
+            for lease in gone:
+                with self._changed:
+                    lost = self._held.pop(lease, None)
+                if lost is not None:
+                    lost()
+
+
+_keepers: WeakKeyDictionary[Journal, Keeper] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+def keeper_of(journal: Journal, ttl: float) -> Keeper:
+    """The keeper of a journal in this process; a fork begins with one of its own."""
+    with _making:
+        keeper = _keepers.get(journal)
+        if keeper is None or keeper.pid != os.getpid():
+            keeper = _keepers[journal] = Keeper(journal, ttl)
+        return keeper
+
+
+class Tenure:
+    """The time for which one owner holds one run. Belongs to its event loop; ``lost`` is called there."""
+
+    def __init__(self, journal: Journal, run_id: str, lost: Callable[[], None]) -> None:
+        self._journal = journal
+        self._run_id = run_id
+        self._lost = lost
+        self._loop = asyncio.get_running_loop()
+        self._lease: Lease | None = None
+
+    async def begin(self) -> Lease | None:
+        """The lease of the run, taken at the first call. None for a journal that needs none."""
+        ttl = self._journal.lease_s
+        if self._lease is None and ttl is not None:
+            self._lease = await self._journal.lease(self._run_id, ttl)
+            keeper = keeper_of(self._journal, ttl)
+            keeper.hold(self._lease, self._tell)
+            if keeper.time_to_look():
+                await self._journal.expire()
+        return self._lease
+
+    def leave(self) -> None:
+        """Let the lease run out, so that the run counts as lost."""
+        if self._lease is not None and self._journal.lease_s is not None:
+            keeper_of(self._journal, self._journal.lease_s).drop(self._lease)
+
+    async def end(self) -> None:
+        """Give the lease back, with the word that nothing more comes."""
+        self.leave()
+        try:
+            await self._journal.seal(self._run_id, lease=self._lease)
+        except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run; the lease runs out
+            logger.warning("agents_progress: run %s: its log was not sealed: %s", self._run_id, type(error).__name__)
+
+    def _tell(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._lost)
