@@ -8,10 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from agents_progress.events import Envelope
+from agents_progress.testing.contract.logs import OUTPUT, RUN, Log, envelope
 from agents_progress.verify import digest
 
-RUN = "run-A"
-OUTPUT = "Inspection ready: 2 items 巡检✓"
+__all__ = ["OUTPUT", "RUN", "USAGE", "Log", "envelope", "logs"]
+
 USAGE = {
     "requests": 1,
     "input_tokens": 10,
@@ -21,40 +22,6 @@ USAGE = {
     "reasoning_tokens": None,
     "status": "partial",
 }
-
-
-def envelope(seq: int, type_: str, payload: dict[str, Any] | None = None, run_id: str = RUN) -> Envelope:
-    moment = f"2026-10-07T08:{seq // 60 % 60:02d}:{seq % 60:02d}Z"
-    return Envelope(f"{run_id}:{seq}", run_id, seq, type_, moment, payload or {})
-
-
-class Log:
-    """A log written step by step: ``Log().say("agent.changed", agent="A")``."""
-
-    def __init__(self, run_id: str = RUN) -> None:
-        self.run_id = run_id
-        self.envelopes: list[Envelope] = []
-
-    def say(self, type_: str, /, **payload: Any) -> Log:
-        self.envelopes.append(envelope(len(self.envelopes) + 1, type_, payload, self.run_id))
-        return self
-
-    def start(self, agent: str = "Clerk", resumed_from: str | None = None, task_id: str = "task-1") -> Log:
-        return self.say("run.started", agent=agent, task_id=task_id, parent=None, resumed_from=resumed_from)
-
-    def request(self, call_id: str = "c1", name: str = "look", kind: str = "function", **more: Any) -> Log:
-        return self.say("tool.requested", call_id=call_id, name=name, kind=kind, **more)
-
-    def ask(self, interaction_id: str = "ask-1", call_id: str | None = "c1", tool: str = "look") -> Log:
-        return self.say("approval.wait", interaction_id=interaction_id, call_id=call_id, tool=tool, title="May I?")
-
-    def end(self, outcome: str = "succeeded", final_output: str | None = None, **more: Any) -> Log:
-        if outcome == "succeeded" and final_output is None:
-            final_output = OUTPUT
-        return self.say("run.ended", outcome=outcome, final_output=final_output, **more)
-
-    def check(self, ok: bool = True, output: str = OUTPUT) -> Log:
-        return self.say("app.checked", digest=digest(output), ok=ok, check="equals")
 
 
 # The strategy.

@@ -19,9 +19,9 @@ from agents_progress.errors import JournalError, JournalUnavailable, JournalUnre
 from agents_progress.events import Envelope
 from agents_progress.journal import sqlite as module
 from agents_progress.journal.sqlite import SQLiteJournal
+from agents_progress.testing.contract.logs import ticks, whole
 from agents_progress.view import RunView
 from tests.logs import Log, envelope
-from tests.test_journal_contract import ticks, whole
 
 ROOT = Path(__file__).parent.parent
 
@@ -281,7 +281,7 @@ def python(code: str, *arguments: object, timeout: float = 40) -> subprocess.Com
 FORK = """
 import asyncio, os, sys
 from agents_progress.journal.sqlite import SQLiteJournal
-from tests.test_journal_contract import ticks
+from agents_progress.testing.contract.logs import ticks
 
 path, used_before = sys.argv[1], sys.argv[2] == "used"
 journal = SQLiteJournal(path)
@@ -324,7 +324,7 @@ async def test_a_journal_may_be_named_or_used_before_a_fork(path: Path, stored: 
 WRITER = """
 import asyncio, sys
 from agents_progress.journal.sqlite import SQLiteJournal
-from tests.test_journal_contract import ticks
+from agents_progress.testing.contract.logs import ticks
 
 async def write(journal, run_id):
     seq = 1

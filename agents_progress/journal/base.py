@@ -126,12 +126,16 @@ class Journal(ABC):
         sequence numbers holds other content, and :exc:`AppendGap` when the batch would leave a hole. With ``claim`` the
         batch must begin the run: of two claims, however alike, one raises :exc:`AppendConflict`. ``origin`` is stored
         with the first batch. Raises :exc:`Fenced` when the run has a newer lease than ``lease``, or any when there is
-        none; :exc:`Sealed` after :meth:`seal`; :exc:`RunErased` for an erased run.
+        none, or was declared lost; :exc:`Sealed` after :meth:`seal`; :exc:`RunErased` for an erased run. Numbers that
+        were pruned are known by number alone.
         """
 
     @abstractmethod
     async def seal(self, run_id: str, *, lease: Lease | None = None) -> None:
-        """Say that nothing more comes: live tails end, the lease is given back. Idempotent; raises :exc:`Fenced`."""
+        """Say that nothing more comes: live tails end, the lease is given back. Idempotent.
+
+        Raises :exc:`Fenced` as :meth:`append` does, :exc:`RunErased`, and :exc:`RunNotFound` for an unknown run.
+        """
 
     # Reading.
 
@@ -167,7 +171,7 @@ class Journal(ABC):
 
     @abstractmethod
     async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
-        """The newest stored :meth:`RunView.snapshot` of a run, None when there is none."""
+        """The newest stored :meth:`RunView.snapshot` of a run, None when there is none; raises :exc:`RunErased`."""
 
     # Ownership.
 
@@ -176,14 +180,14 @@ class Journal(ABC):
         """Become the owner of a run, begun or not, for ``ttl`` seconds.
 
         Raises :exc:`LeaseHeld` while another lease of the run is live, or that of another run with the same
-        ``exclusive`` key; :exc:`Sealed` and :exc:`RunErased`. An expired lease is not taken over: its run is lost, see
-        :meth:`expire`.
+        ``exclusive`` key; :exc:`Sealed` and :exc:`RunErased`. An expired lease is not taken over: its run is held until
+        :meth:`expire` declares it lost, while its key is free. A lease ends a reservation.
         """
 
     @abstractmethod
     def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
-        """Prolong leases, and give back those that are no longer held. Synchronous, over a connection of its own: for a
-        thread that goes on while the event loop is blocked.
+        """Prolong leases, and give back those that are no longer held: expired, lost, sealed, erased. Synchronous, over
+        a connection of its own: for a thread that goes on while the event loop is blocked.
         """
 
     @abstractmethod
@@ -198,29 +202,40 @@ class Journal(ABC):
     ) -> None:
         """Write `run.accepted` as the first envelope of a run that somebody will lease within ``ttl`` seconds.
 
-        Raises :exc:`AppendConflict` when the run exists.
+        Without ``task_id`` the run is a task of its own. Raises :exc:`AppendConflict` when the run exists, and
+        :exc:`RunErased`.
         """
 
     @abstractmethod
     async def expire(self) -> list[str]:
         """Append `run.lost` to every run whose lease or reservation ran out (reason `lease_expired` or `never_started`)
         and seal it, each once, whichever node asks; the ids of those that this call ended. A run that has its ending is
-        only sealed.
+        only sealed. The owner of either is fenced from then on.
         """
 
     # Retention.
 
     @abstractmethod
     async def prune(self, run_id: str, upto_seq: int) -> int:
-        """Replace the envelopes up to a sequence number by a snapshot of the view they give; how many were removed."""
+        """Replace the envelopes up to a sequence number by a snapshot of the view they give; how many were removed.
+
+        A newer snapshot that is stored already serves as well. Raises :exc:`RunErased`.
+        """
 
     @abstractmethod
     async def keep_snapshot(self, run_id: str, snapshot: Mapping[str, Any]) -> None:
-        """Store a :meth:`RunView.snapshot` for readers to begin with, unless a newer one is there."""
+        """Store a :meth:`RunView.snapshot` for readers to begin with, unless a newer one is there.
+
+        Raises :exc:`BadSnapshot` for one of another run or ahead of the log, and :exc:`RunErased`.
+        """
 
     @abstractmethod
     async def erase(self, *, run_id: str | None = None, task_id: str | None = None, owner: str | None = None) -> Erased:
-        """Remove runs with everything stored about them, and leave a tombstone. Exactly one of the three is given."""
+        """Remove runs with everything stored about them, and leave a tombstone. Exactly one of the three is given.
+
+        A tombstone is the id alone. As it has no owner, a read with a scope finds no run there; live tails raise
+        whatever their scope.
+        """
 
     @property
     @abstractmethod
@@ -246,8 +261,9 @@ def fresh(
     head: int,
     stored: Callable[[int, int], Sequence[Envelope]],
     claim: bool,
+    floor: int = 0,
 ) -> Sequence[Envelope]:
-    """The part of a batch that is not stored yet, given the log's last sequence number.
+    """The part of a batch that is not stored yet, given the log's last sequence number and the last pruned one.
 
     ``stored(after, upto)`` reads what the log holds in that range. Raises as :meth:`Journal.append` says.
     """
@@ -259,6 +275,7 @@ def fresh(
     overlap = min(head, envelopes[-1].seq) - first.seq + 1
     if overlap <= 0:
         return envelopes
-    if list(stored(first.seq - 1, first.seq - 1 + overlap)) != list(envelopes[:overlap]):
+    kept = max(first.seq - 1, floor)
+    if list(stored(kept, max(first.seq - 1 + overlap, kept))) != list(envelopes[kept + 1 - first.seq : overlap]):
         raise AppendConflict(f"run {first.run_id} already holds other content at {first.seq}")
     return envelopes[overlap:]
