@@ -1,4 +1,4 @@
-"""Keeps the leases of running runs alive, from a thread of its own: a tool that blocks the event loop must not lose them.
+"""Keeps the leases of running runs, from a thread of its own: a tool that blocks the event loop must not lose them.
 
 One thread a journal and process, over the journal's own connection for that; it ends with the last lease.
 """

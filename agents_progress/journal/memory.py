@@ -75,6 +75,8 @@ class _Log:
 class MemoryJournal(Journal):
     """Keeps every envelope in this process."""
 
+    lease_s = None
+
     def __init__(self) -> None:
         self._logs: dict[str, _Log] = {}
         self._erased: set[str] = set()
