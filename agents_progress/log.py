@@ -73,8 +73,7 @@ class RunLog:
         self.view = view
         self.screen = screen
         self.seq = 0
-        self.closed = False
-        self.broken = False
+        self.closed = self.broken = False
         self._origin = origin
         self._patience = patience
         self._on_fault = on_fault
