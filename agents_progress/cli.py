@@ -13,13 +13,14 @@ import platform
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from agents_progress.errors import ProgressError, RunNotFound, UsageError
+from agents_progress.errors import CursorExpired, JournalUnavailable, ProgressError, RunNotFound, UsageError
 from agents_progress.events import PROTOCOL, is_run_id, json_schema
 from agents_progress.journal import DEFAULT_URL, Journal, RunRow, open_journal
 from agents_progress.labels import label
@@ -138,6 +139,8 @@ def _asked(url: str, question: Callable[[Journal], Awaitable[T]]) -> T:
     async def ask() -> T:
         journal = open_journal(url, create=False)
         try:
+            with suppress(JournalUnavailable):  # it may be readable only
+                await journal.expire()  # a run whose owner is gone is not running
             return await question(journal)
         finally:
             await journal.close()
@@ -207,9 +210,14 @@ async def _continuation(journal: Journal, view: RunView) -> RunRow | None:
 
 async def _view(journal: Journal, run_id: str, language: Language) -> RunView:
     """The run as far as the journal has it. A run without an ending is still open as far as anybody here knows."""
-    view = RunView(run_id, language)
-    page = await journal.read(run_id, 0, _PAGE) if is_run_id(run_id) else []
-    if not page:
+    view, page = RunView(run_id, language), []
+    if is_run_id(run_id):
+        try:
+            page = await journal.read(run_id, 0, _PAGE)
+        except CursorExpired as pruned:
+            view = RunView.from_snapshot(pruned.snapshot, language)
+            page = await journal.read(run_id, view.seq, _PAGE)
+    if not page and not view.seq:
         raise RunNotFound(f"the journal holds no run {run_id}; `agents-progress runs` lists those it has")
     while page:
         for envelope in page:

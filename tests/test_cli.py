@@ -24,6 +24,7 @@ from agents_progress.journal import DEFAULT_URL, open_journal
 from agents_progress.messages import LANGUAGES, MESSAGES, Language
 from agents_progress.recordings import built_in, load
 from agents_progress.view import RunView
+from tests.logs import Log
 
 VECTORS = files("agents_progress").joinpath("vectors/progress_cases.json").read_text(encoding="utf-8")
 CASES: list[dict[str, Any]] = json.loads(VECTORS)
@@ -464,3 +465,32 @@ def test_a_closed_pipe_gets_one_sentence(arguments: list[str]) -> None:
         _, err = process.communicate(timeout=30)
     assert process.returncode == 2
     assert err.decode().splitlines() == ["agents-progress: the output was closed before everything was written"]
+
+
+def test_a_pruned_run_is_shown_from_its_snapshot(command: Command, tmp_path: Path) -> None:
+    log = Log("run-1").start().say("text.delta", item_id="m", index=0, text="hel")
+    log = log.say("text.delta", item_id="m", index=1, text="lo")
+    url = journal_with(tmp_path / "runs.db", [envelope.to_dict() for envelope in log.envelopes])
+
+    async def prune() -> None:
+        journal = open_journal(url)
+        assert await journal.prune("run-1", 2) == 2
+        await journal.close()
+
+    asyncio.run(prune())
+    said = command("show", "run-1", "--journal", url)
+    assert said.code == 0 and "hello" in said.out
+
+
+def test_a_run_whose_owner_is_gone_is_not_listed_as_running(command: Command, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/runs.db"
+
+    async def abandon() -> None:
+        journal = open_journal(url)
+        await journal.append(list(Log("run-1").start().envelopes), lease=await journal.lease("run-1", 0.05))
+        await asyncio.sleep(0.2)
+        await journal.close()
+
+    asyncio.run(abandon())
+    said = command("runs", "--json", "--journal", url)
+    assert [row["status"] for row in json.loads(said.out)] == ["unknown"]
