@@ -1,0 +1,117 @@
+"""How the tails of one event loop hear of news: one connection that listens, or one question for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import psycopg
+from psycopg.rows import TupleRow
+
+from agents_progress.errors import JournalError
+from agents_progress.journal.postgres_address import Address, Database
+from agents_progress.journal.postgres_schema import CHANNEL
+from agents_progress.journal.tails import Bell
+
+POLL_S: Final = 0.5
+"""How often the store is asked for news while no notification can arrive, in seconds."""
+RECONNECT_S: Final = 1.0
+"""How long a listener that lost its connection waits before it makes another one, in seconds."""
+
+LISTEN: Final = f"LISTEN {CHANNEL}"
+_NOTIFY: Final = "SELECT pg_notify(%(channel)s, %(probe)s)"
+_NEWS: Final = "SELECT run_id, seq, floor, sealed, erased FROM progress_runs WHERE run_id = ANY(%(run_ids)s)"
+
+Ask = Callable[[str, Mapping[str, Any]], Awaitable[list[TupleRow]]]
+
+
+class Listener:
+    """Wakes tails when their run changed. Its connection is made when the first tail waits.
+
+    Whether notifications arrive is found out, not assumed: a pooler in transaction mode takes a LISTEN and delivers
+    nothing. Until a notification of our own arrived, the store is asked now and then, with one question for all tails.
+    """
+
+    def __init__(self, address: Address, ask: Ask) -> None:
+        self.hears = False
+        self.connection: Database | None = None
+        self._address = address
+        self._ask = ask
+        self._bell = Bell()
+        self._watched: Counter[str] = Counter()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @contextmanager
+    def watch(self, run_id: str) -> Iterator[asyncio.Event]:
+        """An event that is set whenever the run may have changed. Look after this began, then wait."""
+        if not self._tasks:
+            self._tasks = [asyncio.create_task(self._listen_forever()), asyncio.create_task(self._poll_forever())]
+        self._watched[run_id] += 1
+        try:
+            with self._bell.listening(run_id) as news:
+                yield news
+        finally:
+            self._watched[run_id] -= 1
+            self._watched += Counter()  # drops what nobody watches
+
+    async def close(self) -> None:
+        """Wake every tail for the last time."""
+        self._bell.ring_all()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _listen_forever(self) -> None:
+        while True:
+            with suppress(psycopg.Error, OSError):
+                await self._listen()
+            self.hears = False
+            self._bell.ring_all()
+            await asyncio.sleep(RECONNECT_S)
+
+    async def _listen(self) -> None:
+        db = self.connection = await self._address.connect()
+        probe = f"?{secrets.token_hex(8)}"
+        try:
+            await db.execute(LISTEN)
+            asking = asyncio.create_task(self._ask_back(probe))
+            try:
+                self._bell.ring_all()  # for what happened before this connection listened
+                async for notice in db.notifies():
+                    if notice.payload == probe:
+                        self.hears = True
+                    else:
+                        self._bell.ring(notice.payload)
+            finally:
+                asking.cancel()
+        finally:
+            await db.close()
+
+    async def _ask_back(self, probe: str) -> None:
+        """Over another connection: a pooler may well deliver what one connection tells itself."""
+        while True:
+            with suppress(JournalError):
+                await self._ask(_NOTIFY, {"channel": CHANNEL, "probe": probe})
+                return
+            await asyncio.sleep(RECONNECT_S)
+
+    async def _poll_forever(self) -> None:
+        known: dict[str, TupleRow] = {}
+        while True:
+            await asyncio.sleep(POLL_S)
+            if self.hears or not self._watched:
+                continue
+            try:
+                lines = await self._ask(_NEWS, {"run_ids": list(self._watched)})
+            except JournalError:
+                self._bell.ring_all()  # each tail finds out for itself, and says so
+                continue
+            now = {line[0]: line for line in lines}
+            for run_id, line in now.items():
+                if known.get(run_id) != line:
+                    self._bell.ring(run_id)
+            known = now
