@@ -7,8 +7,10 @@ import os
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -143,6 +145,13 @@ def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(JournalExtraMissing, match=r"agents-progress\[postgres\]"):
         open_journal("postgresql://h/x")
+
+
+def test_the_driver_is_loaded_for_postgresql_only() -> None:
+    code = "import sys, agents_progress as a; a.open_journal('sqlite:///x.db'); assert 'psycopg' not in sys.modules"
+    process = python(code)
+    assert process.communicate(timeout=50) == ("", "")
+    assert process.returncode == 0
 
 
 # The tables.
@@ -408,12 +417,36 @@ async def test_a_damaged_envelope_is_named_and_nothing_is_made_up(store: Store, 
         await whole(journal, "r")
 
 
+async def test_what_is_appended_is_stored_and_unlocked_although_a_tool_blocks_the_loop(
+    store: Store, journal: PostgresJournal
+) -> None:
+    lease = await journal.lease("r", 60)
+    appending = asyncio.ensure_future(journal.append(ticks("r", 1, 3), lease=lease))
+    await asyncio.sleep(0)
+    time.sleep(0.5)  # the tool: the loop gets no turn from here on
+    assert store.admin.execute("SELECT count(*) FROM progress_envelopes").fetchone() == (3,)
+    assert store.admin.execute("SELECT seq FROM progress_runs FOR UPDATE NOWAIT").fetchall() == [(3,)]
+    assert journal.renew([lease], 60) == []
+    assert not appending.done()
+    await appending
+
+
+async def test_a_commit_waits_for_the_disk_whatever_the_default_of_the_server(store: Store) -> None:
+    journal = PostgresJournal(store.url.replace("options=", "options=-csynchronous_commit%3Doff%20"))
+
+    async def said(db: Any) -> Any:
+        return await (await db.execute("SHOW synchronous_commit")).fetchone()
+
+    assert await journal._transact(said) == ("on",)
+    await journal.close()
+
+
 # Tails.
 
 
 async def listening(journal: PostgresJournal) -> None:
     async with asyncio.timeout(10):
-        while not journal._link().listener.hears:
+        while not journal._process().link.listener.hears:
             await asyncio.sleep(0.01)
 
 
@@ -448,7 +481,7 @@ async def test_tails_look_for_themselves_where_no_notification_arrives(
         await asyncio.sleep(0.06)
     await reopened.seal("r")
     assert await tail == ticks("r", 1, 5)
-    assert not journal._link().listener.hears
+    assert not journal._process().link.listener.hears
 
 
 async def test_a_tail_hears_again_after_its_listener_was_killed(

@@ -1,9 +1,9 @@
 """The journal of many nodes: a PostgreSQL database, in which every promise holds between nodes as within one.
 
 A run is a row, and whoever writes to it holds the row's lock until the commit; the right to write is checked under that
-lock. Whatever gathered in an event loop while its last commit ran goes into the next one. Leases run by the server's
-clock. Nothing is opened at construction: connections belong to the process and event loop that first uses them, so a
-journal may be named at import and the process forked afterwards.
+lock. Whatever gathered while the last commit ran goes into the next one. Leases run by the server's clock. Nothing is
+opened at construction: connections belong to the process that first uses them, so a journal may be named at import and
+the process forked afterwards.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any, Final, TypeVar
 
 from psycopg.rows import TupleRow
 from pydantic_core import to_json
@@ -22,7 +23,6 @@ from agents_progress.events import Envelope
 from agents_progress.journal import rules
 from agents_progress.journal.base import EVERYTHING, Erased, Journal, Lease, Origin, RunRow, Scope, one_run
 from agents_progress.journal.postgres_address import Address, Database
-from agents_progress.journal.postgres_link import Link
 from agents_progress.journal.postgres_process import Process
 from agents_progress.journal.postgres_schema import CHANNEL, maybe_plain, plain
 from agents_progress.journal.postgres_write import (
@@ -39,6 +39,8 @@ from agents_progress.journal.postgres_write import (
     write_gathered,
 )
 from agents_progress.messages import Status
+
+T = TypeVar("T")
 
 PAGE: Final = 1000
 """Envelopes a tail reads at once, at most."""
@@ -120,6 +122,7 @@ class PostgresJournal(Journal):
         self._address = Address(url)
         self._create = create
         self._processes: list[Process] = []
+        self._lock = Lock()
         self._closed = False
 
     def __repr__(self) -> str:
@@ -135,19 +138,21 @@ class PostgresJournal(Journal):
         claim: bool = False,
         lease: Lease | None = None,
     ) -> None:
-        link = self._link()
+        process = self._process()
         if envelopes:
             named(one_run(envelopes))
-            await link.write(Batch(list(envelopes), origin, claim, lease))
+            await process.run(process.link.write(Batch(list(envelopes), origin, claim, lease)))
 
     async def seal(self, run_id: str, *, lease: Lease | None = None) -> None:
-        async with self._link().transaction() as db:
+        async def work(db: Database) -> None:
             log = await _known(db, run_id)
             if log.sealed and log.generation == (lease.generation if lease else 0):
                 return
             rules.refuse_write(run_id, generation=log.generation, sealed=log.sealed, lease=lease)
             log.seal()
             await store(db, [log])
+
+        await self._transact(work)
 
     # Reading.
 
@@ -158,8 +163,9 @@ class PostgresJournal(Journal):
         return envelopes
 
     async def tail(self, run_id: str, after_seq: int = 0, *, scope: Scope = EVERYTHING) -> AsyncIterator[Envelope]:
-        listener, met = self._link().listener, False
-        with listener.watch(plain(run_id)) as news:
+        process, met = self._process(), False
+        await process.run(process.link.listener.start())
+        with process.link.listener.watch(plain(run_id)) as news:
             while True:
                 news.clear()  # before reading, so that nothing falls between the two
                 try:
@@ -218,7 +224,7 @@ class PostgresJournal(Journal):
     # Ownership.
 
     async def lease(self, run_id: str, ttl: float, *, exclusive: str | None = None) -> Lease:
-        async with self._link().transaction() as db:
+        async def work(db: Database) -> Lease:
             log = (await lock(db, [run_id], make=[named(run_id)]))[run_id]
             refuse_erased(log)
             rules.refuse_lease(run_id, generation=log.generation, deadline=0.0 if log.held else None, sealed=log.sealed)
@@ -230,6 +236,8 @@ class PostgresJournal(Journal):
                     raise rules.held_elsewhere(exclusive, run_id)
             answer = await (await db.execute(_LEASE, (maybe_plain(exclusive), ttl, log.run))).fetchone()
             return Lease(run_id, answer[0] if answer else 0)
+
+        return await self._transact(work)
 
     def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
         asked = ttl, [lease.run_id for lease in leases], [lease.generation for lease in leases]
@@ -245,7 +253,7 @@ class PostgresJournal(Journal):
         title: str | None = None,
         origin: Origin | None = None,
     ) -> None:
-        async with self._link().transaction() as db:
+        async def work(db: Database) -> None:
             log = (await lock(db, [run_id], make=[named(run_id)]))[run_id]
             refuse_erased(log)
             if not log.unknown:
@@ -254,29 +262,19 @@ class PostgresJournal(Journal):
             await store(db, [log])
             await db.execute(f"UPDATE progress_runs SET deadline = {_FOR} WHERE run = %s", (ttl, log.run))
 
+        await self._transact(work)
+
     async def expire(self) -> list[str]:
         ended: list[str] = []
-        link = self._link()
         while True:
-            async with link.transaction() as db:
-                # What another node holds is that node's to end, or was just prolonged.
-                late = [name for (name,) in await (await db.execute(_LATE)).fetchall()]
-                logs = await lock(db, late)
-                for log in logs.values():
-                    last = rules.lost(log.run_id, log.head, log.generation, log.standing)
-                    if last is not None:
-                        log.add([last])
-                        ended.append(log.run_id)
-                    log.generation += 1
-                    log.seal()
-                await store(db, logs.values())
+            late = await self._transact(_lose)
+            ended += [run_id for run_id, told in late if told]
             if len(late) < LOST_AT_ONCE:
                 return ended
 
     # Retention.
 
     async def prune(self, run_id: str, upto_seq: int) -> int:
-        link = self._link()
         while True:
             lines = await self._ask(_PRUNABLE, {"run_id": plain(run_id)})
             run, head, floor, erased, after, body = lines[0] if lines else (0, 0, 0, False, None, None)
@@ -289,12 +287,15 @@ class PostgresJournal(Journal):
             snapshot = None if (after or 0) >= upto else await self._folded(run_id, run, after or 0, upto, body)
             if snapshot is not None or (after or 0) >= upto:
                 break
-        async with link.transaction() as db:
+
+        async def work(db: Database) -> int:
             refuse_erased((await lock(db, [run_id])).get(run_id))
             if snapshot is not None:
                 await db.execute(_KEEP, (run, upto, to_json(snapshot)))
             await db.execute("UPDATE progress_runs SET floor = greatest(floor, %s) WHERE run = %s", (upto, run))
             return (await db.execute(_PRUNE, (run, upto))).rowcount
+
+        return await self._transact(work)
 
     async def _folded(self, run_id: str, run: int, after: int, upto: int, body: bytes | None) -> dict[str, Any] | None:
         """The snapshot of the view up to a sequence number; None when somebody else pruned meanwhile."""
@@ -305,24 +306,29 @@ class PostgresJournal(Journal):
         return await asyncio.to_thread(rules.folded, run_id, snapshot, bodies)
 
     async def keep_snapshot(self, run_id: str, snapshot: Mapping[str, Any]) -> None:
-        async with self._link().transaction() as db:
+        async def work(db: Database) -> None:
             log = (await lock(db, [run_id])).get(run_id)
             refuse_erased(log)
             seq = rules.snapshot_seq(run_id, snapshot, log.head if log else 0)
             if log is not None:
                 await db.execute(_KEEP, (log.run, seq, to_json(snapshot)))
 
+        await self._transact(work)
+
     async def erase(self, *, run_id: str | None = None, task_id: str | None = None, owner: str | None = None) -> Erased:
         rules.one_target(run_id, task_id, owner)
         wanted = {"run_id": run_id, "task_id": task_id, "owner": owner}
         name, value = next((name, plain(value)) for name, value in wanted.items() if value is not None)
-        async with self._link().transaction() as db:
+
+        async def work(db: Database) -> Erased:
             query = f"SELECT run FROM progress_runs WHERE {name} = %s AND NOT erased ORDER BY run_id FOR UPDATE"
             runs = [run for (run,) in await (await db.execute(query, (value,))).fetchall()]
             envelopes = await db.execute("DELETE FROM progress_envelopes WHERE run = ANY(%s)", (runs,))
             snapshots = await db.execute("DELETE FROM progress_snapshots WHERE run = ANY(%s)", (runs,))
             await db.execute(_TOMBSTONE, (runs,))
             return Erased(len(runs), envelopes.rowcount, snapshots.rowcount)
+
+        return await self._transact(work)
 
     # Opening and closing.
 
@@ -331,22 +337,27 @@ class PostgresJournal(Journal):
         return self._closed
 
     async def close(self) -> None:
-        if not self._closed:
-            process, self._closed = self._process(), True
+        with self._lock:
+            mine = [process for process in self._processes if process.pid == os.getpid()]
+            closed, self._closed = self._closed, True
+        for process in () if closed else mine:
             await process.close()
 
     def _process(self) -> Process:
-        if self._closed:
-            raise JournalClosed(f"the journal {self._address.name} was closed; open it again")
-        if not self._processes or self._processes[-1].pid != os.getpid():
-            self._processes.append(Process(self._address, self._create, write_gathered))
-        return self._processes[-1]
-
-    def _link(self) -> Link:
-        return self._process().link()
+        with self._lock:
+            if self._closed:
+                raise JournalClosed(f"the journal {self._address.name} was closed; open it again")
+            if not self._processes or self._processes[-1].pid != os.getpid():
+                self._processes.append(Process(self._address, self._create, write_gathered))
+            return self._processes[-1]
 
     async def _ask(self, query: str, values: Mapping[str, Any]) -> list[TupleRow]:
-        return await self._link().ask(query, values)
+        process = self._process()
+        return await process.run(process.link.ask(query, values))
+
+    async def _transact(self, work: Callable[[Database], Awaitable[T]]) -> T:
+        process = self._process()
+        return await process.run(process.link.transact(work))
 
 
 def _asked(run_id: str, scope: Scope) -> dict[str, Any]:
@@ -360,3 +371,19 @@ async def _known(db: Database, run_id: str) -> Log:
     if log is None:
         raise rules.not_found(run_id)
     return log
+
+
+async def _lose(db: Database) -> list[tuple[str, bool]]:
+    """End runs that are late, and say of each whether its log was told. What another node holds is that node's to end,
+    or was just prolonged.
+    """
+    late = [name for (name,) in await (await db.execute(_LATE)).fetchall()]
+    logs = await lock(db, late)
+    for log in logs.values():
+        last = rules.lost(log.run_id, log.head, log.generation, log.standing)
+        if last is not None:
+            log.add([last])
+        log.generation += 1
+        log.seal()
+    await store(db, logs.values())
+    return [(log.run_id, bool(log.new)) for log in logs.values()]

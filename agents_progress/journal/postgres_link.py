@@ -1,4 +1,4 @@
-"""What one event loop of one process holds of a PostgreSQL journal: a writing, a reading and a listening connection.
+"""What the thread of a PostgreSQL journal holds: a writing, a reading and a listening connection.
 
 A connection that broke is made anew at its next use. What was under way then fails by name and is not repeated: whether
 a commit that got no answer was made, only its caller can find out, by appending the same again.
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -21,6 +21,7 @@ from agents_progress.journal.postgres_address import Address, Database
 from agents_progress.journal.postgres_listen import Listener
 from agents_progress.journal.postgres_schema import prepare
 
+T = TypeVar("T")
 WriteGathered: TypeAlias = Callable[[Database, Sequence[Any]], Awaitable[dict[int, Exception]]]
 Role: TypeAlias = Literal["writer", "reader"]
 
@@ -43,12 +44,11 @@ class Waiting:
 
 
 class Link:
-    """The connections of one event loop. ``write_gathered`` stores a group of batches in one transaction, and says by
-    place which it refused.
+    """The connections of one process, used in one event loop. ``write_gathered`` stores a group of batches in one
+    transaction, and says by place which it refused.
     """
 
     def __init__(self, address: Address, create: bool, write_gathered: WriteGathered) -> None:
-        self.loop = asyncio.get_running_loop()
         self.address = address
         self.listener = Listener(address, self.ask)
         self._create = create
@@ -61,14 +61,12 @@ class Link:
     # Writing.
 
     async def write(self, batch: Any) -> None:
-        """Store a batch with whatever else gathered. A caller that is cancelled leaves; its batch is written all the
-        same.
-        """
-        waiting = Waiting(batch, self.loop.create_future())
+        """Store a batch with whatever else gathered."""
+        waiting = Waiting(batch, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         if self._writing is None:
-            self._writing = self.loop.create_task(self._write_all())
-        await asyncio.shield(waiting.written)
+            self._writing = asyncio.create_task(self._write_all())
+        await waiting.written
 
     async def _write_all(self) -> None:
         try:
@@ -121,6 +119,11 @@ class Link:
             await db.execute(_BEGIN)
         return db
 
+    async def transact(self, work: Callable[[Database], Awaitable[T]]) -> T:
+        """What something inside a transaction gives."""
+        async with self.transaction() as db:
+            return await work(db)
+
     # Reading.
 
     async def ask(self, query: str, values: Mapping[str, Any]) -> list[TupleRow]:
@@ -152,7 +155,7 @@ class Link:
     # Closing.
 
     async def close(self) -> None:
-        """Finish what was asked for, then end the tails and let go. Runs in the link's own loop."""
+        """Finish what was asked for, then end the tails and let go."""
         while self._writing is not None:
             await asyncio.wait([self._writing])
         await self.listener.close()
@@ -160,12 +163,6 @@ class Link:
             async with lock:
                 if role in self._connections:
                     await self._connections.pop(role).close()
-
-    def drop(self) -> None:
-        """Let go of connections whose loop runs no more."""
-        for db in (*self._connections.values(), self.listener.connection):
-            if db is not None:
-                db.pgconn.finish()
 
 
 async def _answer(db: Database, query: str, values: Mapping[str, Any]) -> list[TupleRow]:

@@ -1,4 +1,4 @@
-"""How the tails of one event loop hear of news: one connection that listens, or one question for all of them."""
+"""How the tails of one process hear of news: one connection that listens, or one question for all of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from threading import Lock
 from typing import Any, Final
 
 import psycopg
@@ -42,21 +43,27 @@ class Listener:
         self._address = address
         self._ask = ask
         self._bell = Bell()
+        self._lock = Lock()
         self._watched: Counter[str] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Listen from now on. The only method, with :meth:`close`, for the thread of the connections."""
+        if not self._tasks:
+            self._tasks = [asyncio.create_task(self._listen_forever()), asyncio.create_task(self._poll_forever())]
 
     @contextmanager
     def watch(self, run_id: str) -> Iterator[asyncio.Event]:
         """An event that is set whenever the run may have changed. Look after this began, then wait."""
-        if not self._tasks:
-            self._tasks = [asyncio.create_task(self._listen_forever()), asyncio.create_task(self._poll_forever())]
-        self._watched[run_id] += 1
+        with self._lock:
+            self._watched[run_id] += 1
         try:
             with self._bell.listening(run_id) as news:
                 yield news
         finally:
-            self._watched[run_id] -= 1
-            self._watched += Counter()  # drops what nobody watches
+            with self._lock:
+                self._watched[run_id] -= 1
+                self._watched += Counter()  # drops what nobody watches
 
     async def close(self) -> None:
         """Wake every tail for the last time."""
@@ -103,10 +110,12 @@ class Listener:
         known: dict[str, TupleRow] = {}
         while True:
             await asyncio.sleep(POLL_S)
-            if self.hears or not self._watched:
+            with self._lock:
+                watched = list(self._watched)
+            if self.hears or not watched:
                 continue
             try:
-                lines = await self._ask(_NEWS, {"run_ids": list(self._watched)})
+                lines = await self._ask(_NEWS, {"run_ids": watched})
             except JournalError:
                 self._bell.ring_all()  # each tail finds out for itself, and says so
                 continue
