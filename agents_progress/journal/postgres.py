@@ -12,6 +12,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from threading import Lock
 from typing import Any, Final, TypeVar
 
@@ -38,12 +39,11 @@ from agents_progress.journal.postgres_write import (
     store,
     write_gathered,
 )
+from agents_progress.journal.tails import Page, follow
 from agents_progress.messages import Status
 
 T = TypeVar("T")
 
-PAGE: Final = 1000
-"""Envelopes a tail reads at once, at most."""
 LOST_AT_ONCE: Final = 100
 """Runs that one transaction declares lost, at most."""
 
@@ -52,12 +52,12 @@ _IN_SCOPE: Final = (
 )
 # One statement sees one moment: what it says of the run holds for the envelopes it gives.
 _READ: Final = f"""
-SELECT runs.seq, runs.floor, runs.sealed, runs.erased, kept.body
+SELECT runs.floor, runs.sealed, runs.erased, kept.body
 FROM progress_runs runs LEFT JOIN LATERAL (
     SELECT seq, body FROM progress_envelopes
     WHERE run = runs.run AND seq > %(after)s ORDER BY seq LIMIT %(limit)s
 ) kept ON true
-WHERE run_id = %(run_id)s AND ({_IN_SCOPE} OR (erased AND %(met)s)) ORDER BY kept.seq
+WHERE run_id = %(run_id)s AND {_IN_SCOPE} ORDER BY kept.seq
 """
 _SNAPSHOT: Final = f"""
 SELECT runs.erased, kept.body FROM progress_runs runs LEFT JOIN progress_snapshots kept USING (run)
@@ -159,45 +159,30 @@ class PostgresJournal(Journal):
     async def read(
         self, run_id: str, after_seq: int = 0, limit: int = 1000, *, scope: Scope = EVERYTHING
     ) -> list[Envelope]:
-        envelopes, _, _ = await self._read(run_id, after_seq, limit, scope)
-        return envelopes
+        return list((await self._page(run_id, after_seq, limit, scope)).envelopes)
 
     async def tail(self, run_id: str, after_seq: int = 0, *, scope: Scope = EVERYTHING) -> AsyncIterator[Envelope]:
-        process, met = self._process(), False
-        await process.run(process.link.listener.start())
-        with process.link.listener.watch(plain(run_id)) as news:
-            while True:
-                news.clear()  # before reading, so that nothing falls between the two
-                try:
-                    envelopes, over, known = await self._read(run_id, after_seq, PAGE, scope, met)
-                except JournalClosed:
-                    return
-                for envelope in envelopes:
-                    yield envelope
-                    after_seq = envelope.seq
-                if over:
-                    return
-                met = met or known
-                if len(envelopes) < PAGE:
-                    await news.wait()
+        async def read(after: int, limit: int) -> Page:
+            return await self._page(run_id, after, limit, scope)
 
-    async def _read(
-        self, run_id: str, after_seq: int, limit: int, scope: Scope, met: bool = False
-    ) -> tuple[list[Envelope], bool, bool]:
-        """Envelopes, whether nothing can follow them, and whether the run is there. ``met`` says that it was."""
+        process = self._process()
+        await process.run(process.link.listener.start())
+        async with aclosing(follow(read, process.link.listener, run_id, after_seq)) as steps:
+            async for envelope in steps:
+                yield envelope
+
+    async def _page(self, run_id: str, after_seq: int, limit: int, scope: Scope) -> Page:
         after = min(max(after_seq, 0), 2**62)
-        values = {**_asked(run_id, scope), "after": after, "limit": max(limit, 0), "met": met}
-        lines = await self._ask(_READ, values)
+        lines = await self._ask(_READ, {**_asked(run_id, scope), "after": after, "limit": max(limit, 0)})
         if not lines:
-            return [], False, False
-        head, floor, sealed, erased, _ = lines[0]
+            return Page()
+        floor, sealed, erased, _ = lines[0]
         if erased:
             raise rules.erased(run_id)
         if after < floor:
             raise rules.expired(run_id, floor, await self.snapshot(run_id, scope=scope) or {})
         envelopes = [envelope_of(body, self._address.name) for *_, body in lines if body is not None]
-        last = envelopes[-1].seq if envelopes else after
-        return envelopes, sealed and last >= head, True
+        return Page(envelopes, known=True, sealed=sealed)
 
     async def runs(
         self,

@@ -14,8 +14,8 @@ import psycopg
 from psycopg.rows import TupleRow
 
 from agents_progress.errors import JournalError
-from agents_progress.journal.postgres_address import Address, Database
-from agents_progress.journal.postgres_schema import CHANNEL
+from agents_progress.journal.postgres_address import Address
+from agents_progress.journal.postgres_schema import CHANNEL, plain
 from agents_progress.journal.tails import Bell
 
 POLL_S: Final = 0.5
@@ -30,20 +30,19 @@ _NEWS: Final = "SELECT run_id, seq, floor, sealed, erased FROM progress_runs WHE
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[list[TupleRow]]]
 
 
-class Listener:
-    """Wakes tails when their run changed. Its connection is made when the first tail waits.
+class Listener(Bell):
+    """Rings for tails when their run changed. Its connection is made when the first tail waits.
 
     Whether notifications arrive is found out, not assumed: a pooler in transaction mode takes a LISTEN and delivers
     nothing. Until a notification of our own arrived, the store is asked now and then, with one question for all tails.
     """
 
     def __init__(self, address: Address, ask: Ask) -> None:
+        super().__init__()
         self.hears = False
-        self.connection: Database | None = None
         self._address = address
         self._ask = ask
-        self._bell = Bell()
-        self._lock = Lock()
+        self._watching = Lock()
         self._watched: Counter[str] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -53,21 +52,21 @@ class Listener:
             self._tasks = [asyncio.create_task(self._listen_forever()), asyncio.create_task(self._poll_forever())]
 
     @contextmanager
-    def watch(self, run_id: str) -> Iterator[asyncio.Event]:
-        """An event that is set whenever the run may have changed. Look after this began, then wait."""
-        with self._lock:
+    def listening(self, run_id: str) -> Iterator[asyncio.Event]:
+        """An event that is set whenever the run may have changed."""
+        with self._watching:
             self._watched[run_id] += 1
         try:
-            with self._bell.listening(run_id) as news:
-                yield news
+            with super().listening(run_id) as heard:
+                yield heard
         finally:
-            with self._lock:
+            with self._watching:
                 self._watched[run_id] -= 1
                 self._watched += Counter()  # drops what nobody watches
 
     async def close(self) -> None:
         """Wake every tail for the last time."""
-        self._bell.ring_all()
+        self.ring_all()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -77,22 +76,22 @@ class Listener:
             with suppress(psycopg.Error, OSError):
                 await self._listen()
             self.hears = False
-            self._bell.ring_all()
+            self.ring_all()
             await asyncio.sleep(RECONNECT_S)
 
     async def _listen(self) -> None:
-        db = self.connection = await self._address.connect()
+        db = await self._address.connect()
         probe = f"?{secrets.token_hex(8)}"
         try:
             await db.execute(LISTEN)
             asking = asyncio.create_task(self._ask_back(probe))
             try:
-                self._bell.ring_all()  # for what happened before this connection listened
+                self.ring_all()  # for what happened before this connection listened
                 async for notice in db.notifies():
                     if notice.payload == probe:
                         self.hears = True
                     else:
-                        self._bell.ring(notice.payload)
+                        self.ring(notice.payload)
             finally:
                 asking.cancel()
         finally:
@@ -110,17 +109,17 @@ class Listener:
         known: dict[str, TupleRow] = {}
         while True:
             await asyncio.sleep(POLL_S)
-            with self._lock:
+            with self._watching:
                 watched = list(self._watched)
             if self.hears or not watched:
                 continue
             try:
-                lines = await self._ask(_NEWS, {"run_ids": watched})
+                lines = await self._ask(_NEWS, {"run_ids": [plain(run_id) for run_id in watched]})
             except JournalError:
-                self._bell.ring_all()  # each tail finds out for itself, and says so
+                self.ring_all()  # each tail finds out for itself, and says so
                 continue
             now = {line[0]: line for line in lines}
             for run_id, line in now.items():
                 if known.get(run_id) != line:
-                    self._bell.ring(run_id)
+                    self.ring(run_id)
             known = now
