@@ -10,7 +10,6 @@ from agents import set_tracing_disabled
 from agents_progress.journal import MemoryJournal
 from agents_progress.testing import no_network
 
-pytest.register_assert_rewrite("agents_progress.testing.contract")  # before the first test imports it
 set_tracing_disabled(True)
 
 
