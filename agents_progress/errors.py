@@ -11,6 +11,7 @@
         * :exc:`OutputTypeDiffers`
         * :exc:`BadRecording`
         * :exc:`TerminalExtraMissing`
+        * :exc:`JournalExtraMissing`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
@@ -91,6 +92,10 @@ class BadRecording(UsageError, ValueError):
 
 class TerminalExtraMissing(UsageError, ImportError):
     """The live display needs a package that is not installed."""
+
+
+class JournalExtraMissing(UsageError, ImportError):
+    """The journal behind this URL needs a package that is not installed."""
 
 
 class NoVerdict(UsageError, TypeError):

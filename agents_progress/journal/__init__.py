@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from agents_progress.errors import UnknownJournalURL
+from agents_progress.errors import JournalExtraMissing, UnknownJournalURL
 from agents_progress.journal.base import Journal, Origin, RunRow
 from agents_progress.journal.memory import MemoryJournal
 
@@ -13,7 +13,12 @@ __all__ = ["DEFAULT_URL", "Journal", "MemoryJournal", "Origin", "RunRow", "open_
 DEFAULT_URL = "sqlite:///agents-progress.db"
 """Where the command line looks when it is told nothing: a file in the working directory."""
 
-KNOWN_URLS = ("memory://", "sqlite:///FILE (relative)", "sqlite:////FILE (absolute)")
+KNOWN_URLS = (
+    "memory://",
+    "sqlite:///FILE (relative)",
+    "sqlite:////FILE (absolute)",
+    "postgresql://USER@HOST:PORT/DATABASE",
+)
 
 
 def open_journal(url: str, *, create: bool = True) -> Journal:
@@ -22,6 +27,8 @@ def open_journal(url: str, *, create: bool = True) -> Journal:
     With ``create=False`` a journal that does not exist yet is refused at first use instead of made. Raises
     :exc:`UnknownJournalURL` for a URL that no backend answers to.
     """
+    if url.startswith(("postgresql://", "postgres://")):
+        return _open_postgres(url, create)
     parts = urlsplit(url)
     if parts.scheme == "memory" and not parts.path:
         return MemoryJournal()
@@ -30,3 +37,15 @@ def open_journal(url: str, *, create: bool = True) -> Journal:
 
         return SQLiteJournal(parts.path[1:], create=create)
     raise UnknownJournalURL(f"no journal answers to {parts.scheme or url!r}; known are {', '.join(KNOWN_URLS)}")
+
+
+def _open_postgres(url: str, create: bool) -> Journal:
+    try:
+        from agents_progress.journal.postgres import PostgresJournal
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise JournalExtraMissing(
+            "a PostgreSQL journal needs psycopg; install it with: pip install 'agents-progress[postgres]'"
+        ) from error
+    return PostgresJournal(url, create=create)

@@ -1,0 +1,374 @@
+"""The journal of many nodes: a PostgreSQL database, in which every promise holds between nodes as within one.
+
+A run is a row, and whoever writes to it holds the row's lock until the commit; the right to write is checked under that
+lock. Whatever gathered while the last commit ran goes into the next one. Leases run by the server's clock. Nothing is
+opened at construction: connections belong to the process that first uses them, so a journal may be named at import and
+the process forked afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from threading import Lock
+from typing import Any, Final, TypeVar
+
+from psycopg.rows import TupleRow
+from pydantic_core import to_json
+
+from agents_progress.errors import JournalClosed
+from agents_progress.events import Envelope
+from agents_progress.journal import rules
+from agents_progress.journal.base import EVERYTHING, Erased, Journal, Lease, Origin, RunRow, Scope, one_run
+from agents_progress.journal.postgres_address import Address, Database
+from agents_progress.journal.postgres_process import Process
+from agents_progress.journal.postgres_schema import CHANNEL, maybe_plain, plain
+from agents_progress.journal.postgres_write import (
+    ROW,
+    Batch,
+    Log,
+    envelope_of,
+    lock,
+    named,
+    refuse_erased,
+    row_of,
+    searchable,
+    store,
+    write_gathered,
+)
+from agents_progress.journal.tails import Page, follow
+from agents_progress.messages import Status
+
+T = TypeVar("T")
+
+LOST_AT_ONCE: Final = 100
+"""Runs that one transaction declares lost, at most."""
+
+_IN_SCOPE: Final = (
+    "(%(owner)s::text IS NULL OR owner = %(owner)s) AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s)"
+)
+# One statement sees one moment: what it says of the run holds for the envelopes it gives.
+_READ: Final = f"""
+SELECT runs.floor, runs.sealed, runs.erased, kept.body
+FROM progress_runs runs LEFT JOIN LATERAL (
+    SELECT seq, body FROM progress_envelopes
+    WHERE run = runs.run AND seq > %(after)s ORDER BY seq LIMIT %(limit)s
+) kept ON true
+WHERE run_id = %(run_id)s AND {_IN_SCOPE} ORDER BY kept.seq
+"""
+_SNAPSHOT: Final = f"""
+SELECT runs.erased, kept.body FROM progress_runs runs LEFT JOIN progress_snapshots kept USING (run)
+WHERE run_id = %(run_id)s AND {_IN_SCOPE}
+"""
+_RUNS: Final = f"""
+SELECT {ROW} FROM progress_runs
+WHERE begun IS NOT NULL AND {_IN_SCOPE}
+    AND (%(task_id)s::text IS NULL OR task_id = %(task_id)s)
+    AND (%(labels)s::jsonb IS NULL OR labels @> %(labels)s::jsonb)
+    AND (%(status)s::text IS NULL OR status = %(status)s)
+ORDER BY begun DESC LIMIT %(limit)s
+"""
+_FOR: Final = "clock_timestamp() + make_interval(secs => %s)"
+_LEASE: Final = (
+    f"UPDATE progress_runs SET generation = generation + 1, exclusive = %s, deadline = {_FOR} WHERE run = %s "
+    "RETURNING generation"
+)
+_HOLDERS: Final = (
+    "SELECT run_id FROM progress_runs WHERE exclusive = %s AND run <> %s AND generation > 0 "
+    "AND deadline > clock_timestamp() LIMIT 1"
+)
+_RENEW: Final = f"""
+UPDATE progress_runs runs SET deadline = {_FOR}
+FROM (SELECT * FROM unnest(%s::text[], %s::bigint[]) AS held (run_id, generation)) held
+WHERE runs.run_id = held.run_id AND runs.generation = held.generation AND runs.deadline > clock_timestamp()
+RETURNING runs.run_id, runs.generation
+"""
+_LATE: Final = (
+    "SELECT run_id FROM progress_runs WHERE deadline < clock_timestamp() "
+    f"ORDER BY run_id LIMIT {LOST_AT_ONCE} FOR UPDATE SKIP LOCKED"
+)
+_PRUNABLE: Final = """
+SELECT run, runs.seq, floor, erased, kept.seq, kept.body FROM progress_runs runs
+LEFT JOIN progress_snapshots kept USING (run) WHERE run_id = %(run_id)s
+"""
+_BODIES: Final = (
+    "SELECT body FROM progress_envelopes WHERE run = %(run)s AND seq > %(after)s AND seq <= %(upto)s ORDER BY seq"
+)
+_PRUNE: Final = "DELETE FROM progress_envelopes WHERE run = %s AND seq <= %s"
+_KEEP: Final = (
+    "INSERT INTO progress_snapshots AS kept VALUES (%s, %s, %s) "
+    "ON CONFLICT (run) DO UPDATE SET seq = excluded.seq, body = excluded.body WHERE kept.seq < excluded.seq"
+)
+_TOMBSTONE: Final = (
+    "UPDATE progress_runs SET begun = NULL, task_id = NULL, owner = NULL, tenant = NULL, labels = NULL, status = NULL, "
+    "about = NULL, standing = NULL, started_at = NULL, updated_at = NULL, seq = 0, floor = 0, deadline = NULL, "
+    f"exclusive = NULL, sealed = true, erased = true WHERE run = ANY(%s) RETURNING pg_notify('{CHANNEL}', run_id)"
+)
+
+
+class PostgresJournal(Journal):
+    """A journal in a PostgreSQL database, for any number of nodes.
+
+    ``url`` is a libpq URL; the tables are made in the first schema of its ``search_path``. With ``create=False`` a
+    database without them is refused at first use. Works through PgBouncer in transaction mode, where tails poll.
+    """
+
+    gap_s = 0.02  # a commit waits for the server's disk, however little it stores
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        self._address = Address(url)
+        self._create = create
+        self._processes: list[Process] = []
+        self._lock = Lock()
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"PostgresJournal({self._address.name!r})"
+
+    # Writing.
+
+    async def append(
+        self,
+        envelopes: Sequence[Envelope],
+        *,
+        origin: Origin | None = None,
+        claim: bool = False,
+        lease: Lease | None = None,
+    ) -> None:
+        process = self._process()
+        if envelopes:
+            named(one_run(envelopes))
+            await process.run(process.link.write(Batch(list(envelopes), origin, claim, lease)))
+
+    async def seal(self, run_id: str, *, lease: Lease | None = None) -> None:
+        async def work(db: Database) -> None:
+            log = await _known(db, run_id)
+            if log.sealed and log.generation == (lease.generation if lease else 0):
+                return
+            rules.refuse_write(run_id, generation=log.generation, sealed=log.sealed, lease=lease)
+            log.seal()
+            await store(db, [log])
+
+        await self._transact(work)
+
+    # Reading.
+
+    async def read(
+        self, run_id: str, after_seq: int = 0, limit: int = 1000, *, scope: Scope = EVERYTHING
+    ) -> list[Envelope]:
+        return list((await self._page(run_id, after_seq, limit, scope)).envelopes)
+
+    async def tail(self, run_id: str, after_seq: int = 0, *, scope: Scope = EVERYTHING) -> AsyncIterator[Envelope]:
+        async def read(after: int, limit: int) -> Page:
+            return await self._page(run_id, after, limit, scope)
+
+        process = self._process()
+        await process.run(process.link.listener.start())
+        async with aclosing(follow(read, process.link.listener, run_id, after_seq)) as steps:
+            async for envelope in steps:
+                yield envelope
+
+    async def _page(self, run_id: str, after_seq: int, limit: int, scope: Scope) -> Page:
+        after = min(max(after_seq, 0), 2**62)
+        lines = await self._ask(_READ, {**_asked(run_id, scope), "after": after, "limit": max(limit, 0)})
+        if not lines:
+            return Page()
+        floor, sealed, erased, _ = lines[0]
+        if erased:
+            raise rules.erased(run_id)
+        if after < floor:
+            raise rules.expired(run_id, floor, await self.snapshot(run_id, scope=scope) or {})
+        envelopes = [envelope_of(body, self._address.name) for *_, body in lines if body is not None]
+        return Page(envelopes, known=True, sealed=sealed)
+
+    async def runs(
+        self,
+        *,
+        task_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        status: Status | None = None,
+        limit: int = 100,
+        scope: Scope = EVERYTHING,
+    ) -> list[RunRow]:
+        filters = {"task_id": maybe_plain(task_id), "labels": searchable(labels) if labels else None, "status": status}
+        lines = await self._ask(_RUNS, {**_asked("", scope), **filters, "limit": max(limit, 0)})
+        return [row_of(line) for line in lines]
+
+    async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
+        lines = await self._ask(_SNAPSHOT, _asked(run_id, scope))
+        if not lines:
+            return None
+        erased, body = lines[0]
+        if erased:
+            raise rules.erased(run_id)
+        return None if body is None else json.loads(body)
+
+    # Ownership.
+
+    async def lease(self, run_id: str, ttl: float, *, exclusive: str | None = None) -> Lease:
+        async def work(db: Database) -> Lease:
+            log = (await lock(db, [run_id], make=[named(run_id)]))[run_id]
+            refuse_erased(log)
+            rules.refuse_lease(run_id, generation=log.generation, deadline=0.0 if log.held else None, sealed=log.sealed)
+            if exclusive is not None:
+                key = plain(exclusive)
+                # Of two nodes that ask for one key, the second waits until the first has decided.
+                await db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{CHANNEL} {key}",))
+                if await (await db.execute(_HOLDERS, (key, log.run))).fetchone():
+                    raise rules.held_elsewhere(exclusive, run_id)
+            answer = await (await db.execute(_LEASE, (maybe_plain(exclusive), ttl, log.run))).fetchone()
+            return Lease(run_id, answer[0] if answer else 0)
+
+        return await self._transact(work)
+
+    def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
+        asked = ttl, [lease.run_id for lease in leases], [lease.generation for lease in leases]
+        held = self._process().renew(_RENEW, asked)
+        return [lease for lease in leases if (lease.run_id, lease.generation) not in held]
+
+    async def reserve(
+        self,
+        run_id: str,
+        ttl: float,
+        *,
+        task_id: str | None = None,
+        title: str | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        async def work(db: Database) -> None:
+            log = (await lock(db, [run_id], make=[named(run_id)]))[run_id]
+            refuse_erased(log)
+            if not log.unknown:
+                raise rules.exists(run_id)
+            log.add([rules.accepted(run_id, task_id, title)], origin)
+            await store(db, [log])
+            await db.execute(f"UPDATE progress_runs SET deadline = {_FOR} WHERE run = %s", (ttl, log.run))
+
+        await self._transact(work)
+
+    async def expire(self) -> list[str]:
+        ended: list[str] = []
+        while True:
+            late = await self._transact(_lose)
+            ended += [run_id for run_id, told in late if told]
+            if len(late) < LOST_AT_ONCE:
+                return ended
+
+    # Retention.
+
+    async def prune(self, run_id: str, upto_seq: int) -> int:
+        while True:
+            lines = await self._ask(_PRUNABLE, {"run_id": plain(run_id)})
+            run, head, floor, erased, after, body = lines[0] if lines else (0, 0, 0, False, None, None)
+            if erased:
+                raise rules.erased(run_id)
+            upto = min(upto_seq, head)
+            if upto <= floor:
+                return 0
+            # What is stored under a number never changes, so the lock is not held while this takes its time.
+            snapshot = None if (after or 0) >= upto else await self._folded(run_id, run, after or 0, upto, body)
+            if snapshot is not None or (after or 0) >= upto:
+                break
+
+        async def work(db: Database) -> int:
+            refuse_erased((await lock(db, [run_id])).get(run_id))
+            if snapshot is not None:
+                await db.execute(_KEEP, (run, upto, to_json(snapshot)))
+            await db.execute("UPDATE progress_runs SET floor = greatest(floor, %s) WHERE run = %s", (upto, run))
+            return (await db.execute(_PRUNE, (run, upto))).rowcount
+
+        return await self._transact(work)
+
+    async def _folded(self, run_id: str, run: int, after: int, upto: int, body: bytes | None) -> dict[str, Any] | None:
+        """The snapshot of the view up to a sequence number; None when somebody else pruned meanwhile."""
+        bodies = [body for (body,) in await self._ask(_BODIES, {"run": run, "after": after, "upto": upto})]
+        if len(bodies) != upto - after:
+            return None
+        snapshot: dict[str, Any] | None = None if body is None else json.loads(body)
+        return await asyncio.to_thread(rules.folded, run_id, snapshot, bodies)
+
+    async def keep_snapshot(self, run_id: str, snapshot: Mapping[str, Any]) -> None:
+        async def work(db: Database) -> None:
+            log = (await lock(db, [run_id])).get(run_id)
+            refuse_erased(log)
+            seq = rules.snapshot_seq(run_id, snapshot, log.head if log else 0)
+            if log is not None:
+                await db.execute(_KEEP, (log.run, seq, to_json(snapshot)))
+
+        await self._transact(work)
+
+    async def erase(self, *, run_id: str | None = None, task_id: str | None = None, owner: str | None = None) -> Erased:
+        rules.one_target(run_id, task_id, owner)
+        wanted = {"run_id": run_id, "task_id": task_id, "owner": owner}
+        name, value = next((name, plain(value)) for name, value in wanted.items() if value is not None)
+
+        async def work(db: Database) -> Erased:
+            query = f"SELECT run FROM progress_runs WHERE {name} = %s AND NOT erased ORDER BY run_id FOR UPDATE"
+            runs = [run for (run,) in await (await db.execute(query, (value,))).fetchall()]
+            envelopes = await db.execute("DELETE FROM progress_envelopes WHERE run = ANY(%s)", (runs,))
+            snapshots = await db.execute("DELETE FROM progress_snapshots WHERE run = ANY(%s)", (runs,))
+            await db.execute(_TOMBSTONE, (runs,))
+            return Erased(len(runs), envelopes.rowcount, snapshots.rowcount)
+
+        return await self._transact(work)
+
+    # Opening and closing.
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    async def close(self) -> None:
+        with self._lock:
+            mine = [process for process in self._processes if process.pid == os.getpid()]
+            closed, self._closed = self._closed, True
+        for process in () if closed else mine:
+            await process.close()
+
+    def _process(self) -> Process:
+        with self._lock:
+            if self._closed:
+                raise JournalClosed(f"the journal {self._address.name} was closed; open it again")
+            if not self._processes or self._processes[-1].pid != os.getpid():
+                self._processes.append(Process(self._address, self._create, write_gathered))
+            return self._processes[-1]
+
+    async def _ask(self, query: str, values: Mapping[str, Any]) -> list[TupleRow]:
+        process = self._process()
+        return await process.run(process.link.ask(query, values))
+
+    async def _transact(self, work: Callable[[Database], Awaitable[T]]) -> T:
+        process = self._process()
+        return await process.run(process.link.transact(work))
+
+
+def _asked(run_id: str, scope: Scope) -> dict[str, Any]:
+    return {"run_id": plain(run_id), "owner": maybe_plain(scope.owner), "tenant": maybe_plain(scope.tenant)}
+
+
+async def _known(db: Database, run_id: str) -> Log:
+    """A run that is there, locked."""
+    log = (await lock(db, [run_id])).get(run_id)
+    refuse_erased(log)
+    if log is None:
+        raise rules.not_found(run_id)
+    return log
+
+
+async def _lose(db: Database) -> list[tuple[str, bool]]:
+    """End runs that are late, and say of each whether its log was told. What another node holds is that node's to end,
+    or was just prolonged.
+    """
+    late = [name for (name,) in await (await db.execute(_LATE)).fetchall()]
+    logs = await lock(db, late)
+    for log in logs.values():
+        last = rules.lost(log.run_id, log.head, log.generation, log.standing)
+        if last is not None:
+            log.add([last])
+        log.generation += 1
+        log.seal()
+    await store(db, logs.values())
+    return [(log.run_id, bool(log.new)) for log in logs.values()]

@@ -1,0 +1,107 @@
+"""The tables of the PostgreSQL journal, and the rules by which a database is taken for one.
+
+The tables live in the first schema of the connection's ``search_path``. A text of an application may hold what a TEXT
+column cannot: it is stored escaped (:func:`plain`) where it is searched, and as ASCII JSON where it is given back.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import psycopg
+from psycopg.rows import TupleRow
+
+from agents_progress.errors import JournalUnreadable
+from agents_progress.events import PROTOCOL
+
+SCHEMA_VERSION: Final = 1
+CHANNEL: Final = "agents_progress"
+"""Each change of a run is notified here, with its id, by the transaction that made it."""
+
+_SCHEMA_LOCK: Final = 0x61676E_70726F67
+"""The advisory lock under which tables are made: any number that every release agrees on."""
+
+_TABLES: Final = f"""
+CREATE TABLE progress_journal (protocol TEXT NOT NULL, version INTEGER NOT NULL);
+INSERT INTO progress_journal VALUES ('{PROTOCOL}', {SCHEMA_VERSION});
+CREATE SEQUENCE progress_begun;
+CREATE TABLE progress_runs (
+    run BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE,
+    begun BIGINT,
+    task_id TEXT,
+    owner TEXT,
+    tenant TEXT,
+    labels JSONB,
+    status TEXT,
+    about TEXT,
+    standing TEXT,
+    started_at TEXT,
+    updated_at TEXT,
+    seq BIGINT NOT NULL DEFAULT 0,
+    floor BIGINT NOT NULL DEFAULT 0,
+    generation BIGINT NOT NULL DEFAULT 0,
+    deadline TIMESTAMPTZ,
+    exclusive TEXT,
+    sealed BOOLEAN NOT NULL DEFAULT false,
+    erased BOOLEAN NOT NULL DEFAULT false
+) WITH (fillfactor = 70);
+CREATE INDEX progress_runs_begun ON progress_runs (begun) WHERE begun IS NOT NULL;
+CREATE INDEX progress_runs_task ON progress_runs USING hash (task_id);
+CREATE INDEX progress_runs_owner ON progress_runs USING hash (owner);
+CREATE INDEX progress_runs_labels ON progress_runs USING gin (labels jsonb_path_ops);
+CREATE INDEX progress_runs_deadline ON progress_runs (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX progress_runs_exclusive ON progress_runs USING hash (exclusive);
+CREATE TABLE progress_envelopes (
+    run BIGINT NOT NULL,
+    seq BIGINT NOT NULL,
+    body BYTEA NOT NULL,
+    PRIMARY KEY (run, seq)
+);
+CREATE TABLE progress_snapshots (run BIGINT PRIMARY KEY, seq BIGINT NOT NULL, body BYTEA NOT NULL);
+"""
+
+# Not to_regclass: within a transaction it remembers that a name was free, whoever took it meanwhile.
+_FIND: Final = "SELECT FROM pg_class WHERE relname = 'progress_journal' AND pg_table_is_visible(oid)"
+
+_ESCAPES: Final = {0: r"\0", ord("\\"): r"\\"}
+
+
+def plain(text: str) -> str:
+    """A text as one that a TEXT column can hold. Two different texts never become the same."""
+    return text.translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
+
+
+def maybe_plain(text: str | None) -> str | None:
+    """As :func:`plain`, for a text that may be missing."""
+    return None if text is None else plain(text)
+
+
+async def prepare(db: psycopg.AsyncConnection[TupleRow], name: str, *, create: bool) -> None:
+    """Make the tables unless they are there. Raises :exc:`JournalUnreadable` for those of another version, and for none
+    when none may be made.
+    """
+    if await _holds_a_journal(db, name):
+        return
+    if not create:
+        raise JournalUnreadable(f"there is no journal in {name}; name another one, or run something first")
+    async with db.transaction():
+        await db.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
+        if not await _holds_a_journal(db, name):
+            await db.execute(_TABLES)
+
+
+async def _holds_a_journal(db: psycopg.AsyncConnection[TupleRow], name: str) -> bool:
+    if await one(db, _FIND) is None:
+        return False
+    protocol, version = await one(db, "SELECT protocol, version FROM progress_journal") or ("nothing", 0)
+    if (protocol, version) != (PROTOCOL, SCHEMA_VERSION):
+        raise JournalUnreadable(
+            f"{name} holds {protocol} in version {version}; this release reads {PROTOCOL} in version {SCHEMA_VERSION}"
+        )
+    return True
+
+
+async def one(db: psycopg.AsyncConnection[TupleRow], query: str, values: Any = None) -> TupleRow | None:
+    """The first line of an answer, None when it has none."""
+    return await (await db.execute(query, values)).fetchone()

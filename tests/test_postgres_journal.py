@@ -1,0 +1,530 @@
+"""The journal of many nodes: the whole contract on a server, and what only a server can do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from agents_progress.errors import (
+    AppendConflict,
+    JournalError,
+    JournalExtraMissing,
+    JournalUnavailable,
+    JournalUnreadable,
+    LeaseHeld,
+    UnknownJournalURL,
+    UsageError,
+)
+from agents_progress.events import Envelope
+from agents_progress.journal import Journal, Origin, open_journal
+from agents_progress.journal.base import Lease, Scope
+from agents_progress.testing.contract.logs import followed, started, story, ticks, viewed, whole
+from agents_progress.testing.journal_contract import JournalContract
+
+psycopg = pytest.importorskip("psycopg", reason="the postgres extra is not installed")
+
+from agents_progress.journal import postgres_link, postgres_listen  # noqa: E402 - after what it needs
+from agents_progress.journal.postgres import PostgresJournal  # noqa: E402
+
+SERVER = os.environ.get("AGENTS_PROGRESS_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/test")
+ROOT = Path(__file__).parent.parent
+
+
+class Store:
+    """A schema of its own on the server, and a connection beside the journals."""
+
+    def __init__(self) -> None:
+        self.schema = f"progress_{secrets.token_hex(6)}"
+        self.admin = psycopg.connect(SERVER, autocommit=True)
+        self.admin.execute(f"CREATE SCHEMA {self.schema}")
+        self.admin.execute(f"SET search_path TO {self.schema}")
+        joint = "&" if "?" in SERVER else "?"
+        options = quote(f"-csearch_path={self.schema}")
+        self.url = f"{SERVER}{joint}options={options}&application_name={self.schema}"
+
+    def kill(self) -> int:
+        """End the server's side of every connection of a journal."""
+        query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = %s"
+        (count,) = self.admin.execute(query, (self.schema,)).fetchone()
+        return count
+
+    def drop(self) -> None:
+        self.admin.execute("SET client_min_messages TO warning")
+        self.admin.execute(f"DROP SCHEMA {self.schema} CASCADE")
+        self.admin.close()
+
+
+@pytest.fixture(scope="session")
+def server() -> None:
+    try:
+        psycopg.connect(SERVER, connect_timeout=3).close()
+    except psycopg.OperationalError as error:
+        pytest.skip(f"no PostgreSQL server answers: {error}")
+
+
+@pytest.fixture
+def store(server: None) -> Iterator[Store]:
+    store = Store()
+    yield store
+    store.drop()
+
+
+@pytest.fixture
+async def journal(store: Store) -> AsyncIterator[PostgresJournal]:
+    journal = PostgresJournal(store.url)
+    yield journal
+    await journal.close()
+
+
+@pytest.fixture
+async def reopened(store: Store) -> AsyncIterator[PostgresJournal]:
+    journal = PostgresJournal(store.url)
+    yield journal
+    await journal.close()
+
+
+class TestPostgres(JournalContract):
+    pass
+
+
+# Addresses.
+
+
+async def test_a_url_opens_the_backend_and_nothing_is_connected_before_its_first_use(store: Store) -> None:
+    journal = open_journal(store.url)
+    assert isinstance(journal, PostgresJournal)
+    assert store.kill() == 0
+    await journal.append([started("r")])
+    assert store.kill() == 1
+    await journal.close()
+    nowhere = open_journal("postgres://u@127.0.0.1:1/x")
+    assert isinstance(nowhere, PostgresJournal)
+    await nowhere.close()
+
+
+PASSWORD = "s3cret%2Fword"
+ADDRESSES = [f"postgresql://u:{PASSWORD}@127.0.0.1:1/x", f"postgresql://127.0.0.1:1/x?user=u&password={PASSWORD}"]
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
+async def test_a_password_is_in_no_message_and_no_representation(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    journal = open_journal(url)
+    said = [repr(journal), str(journal), repr(journal._address)]
+    for call in (journal.read("r"), journal.append(ticks("r", 1, 1)), journal.expire(), journal.lease("r", 1)):
+        with pytest.raises(JournalUnavailable, match=r"postgresql://127\.0\.0\.1:1/x") as caught:
+            await call
+        said += [str(caught.value), repr(caught.value), str(caught.value.__cause__)]
+    with pytest.raises(JournalUnavailable) as caught:
+        journal.renew([Lease("r", 1)], 1)
+    await journal.close()
+    said += [str(caught.value), caplog.text]
+    assert not any("s3cret" in text for text in said)
+
+
+@pytest.mark.parametrize("rest", ["@[::1/x", "@h:1/x?no_such_option=1", "@h/x?sslmode"])
+def test_a_url_that_cannot_be_read_is_refused_without_quoting_it(rest: str) -> None:
+    with pytest.raises(UnknownJournalURL) as caught:
+        open_journal(f"postgresql://u:s3cret{rest}")
+    assert "s3cret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for name in [name for name in sys.modules if name.startswith("agents_progress.journal.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(JournalExtraMissing, match=r"agents-progress\[postgres\]"):
+        open_journal("postgresql://h/x")
+
+
+def test_the_driver_is_loaded_for_postgresql_only() -> None:
+    code = "import sys, agents_progress as a; a.open_journal('sqlite:///x.db'); assert 'psycopg' not in sys.modules"
+    process = python(code)
+    assert process.communicate(timeout=50) == ("", "")
+    assert process.returncode == 0
+
+
+# The tables.
+
+
+async def refused(journal: Journal, kind: type[JournalError], words: str) -> None:
+    for call in (journal.read("r"), journal.runs(), journal.append(ticks("r", 1, 1)), journal.lease("r", 1)):
+        with pytest.raises(kind, match=words):
+            await call
+    await journal.close()
+
+
+async def test_tables_of_another_version_are_refused_and_left_alone(store: Store, journal: PostgresJournal) -> None:
+    await journal.append(ticks("r", 1, 2))
+    store.admin.execute("UPDATE progress_journal SET version = 99")
+    await refused(PostgresJournal(store.url), JournalUnreadable, r"in version 99; this release reads .* in version 1")
+    assert store.admin.execute("SELECT count(*) FROM progress_envelopes").fetchone() == (2,)
+
+
+async def test_a_database_without_tables_is_refused_when_none_may_be_made(store: Store) -> None:
+    await refused(PostgresJournal(store.url, create=False), JournalUnreadable, "there is no journal")
+    assert store.admin.execute("SELECT to_regclass('progress_runs')").fetchone() == (None,)
+
+
+async def test_somebody_elses_tables_are_refused(store: Store) -> None:
+    store.admin.execute("CREATE TABLE progress_journal (note TEXT)")
+    await refused(PostgresJournal(store.url), JournalUnreadable, "holds no journal of ours")
+
+
+def python(code: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+OPEN = """
+import asyncio, sys
+from agents_progress.journal.postgres import PostgresJournal
+from agents_progress.testing.contract.logs import started
+
+async def main(run_id):
+    journal = PostgresJournal(sys.argv[1])
+    await journal.append([started(run_id)])
+    await journal.close()
+
+asyncio.run(main(sys.argv[2]))
+"""
+
+
+async def test_eight_processes_make_the_tables_once(store: Store, journal: PostgresJournal) -> None:
+    processes = [python(OPEN, store.url, f"r{n}") for n in range(8)]
+    ends = await asyncio.gather(*(asyncio.to_thread(process.communicate, timeout=50) for process in processes))
+    assert [process.returncode for process in processes] == [0] * 8, ends
+    assert {row.run_id for row in await journal.runs()} == {f"r{n}" for n in range(8)}
+    assert store.admin.execute("SELECT count(*) FROM progress_journal").fetchone() == (1,)
+
+
+async def test_eight_threads_make_the_tables_once(store: Store, journal: PostgresJournal) -> None:
+    def open_here(run_id: str) -> None:
+        async def main() -> None:
+            mine = PostgresJournal(store.url)
+            await mine.append([started(run_id)])
+            await mine.close()
+
+        asyncio.run(main())
+
+    await asyncio.gather(*(asyncio.to_thread(open_here, f"r{n}") for n in range(8)))
+    assert len(await journal.runs()) == 8
+
+
+FORK = """
+import asyncio, os, sys
+from agents_progress.journal.postgres import PostgresJournal
+from agents_progress.testing.contract.logs import ticks
+
+journal = PostgresJournal(sys.argv[1])
+
+async def write(run_id, first, last):
+    for seq in range(first, last + 1):
+        await journal.append(ticks(run_id, seq, seq))
+    assert journal.renew([], 1) == []
+
+if sys.argv[2] == "used":
+    asyncio.run(write("parent", 1, 10))
+children = []
+for n in range(3):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            asyncio.run(write(f"child-{n}", 1, 20))
+            asyncio.run(journal.close())
+            code = 0
+        finally:
+            os._exit(code)
+    children.append(child)
+asyncio.run(write("parent", 11 if sys.argv[2] == "used" else 1, 30))
+print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+asyncio.run(write("parent", 31, 40))
+asyncio.run(journal.close())
+"""
+
+
+@pytest.mark.parametrize("when", ["named", "used"])
+async def test_a_journal_may_be_named_or_used_before_a_fork(store: Store, journal: PostgresJournal, when: str) -> None:
+    process = python(FORK, store.url, when)
+    out, err = await asyncio.to_thread(process.communicate, timeout=50)
+    assert (out.strip(), process.returncode) == ("[0, 0, 0]", 0), err
+    assert await whole(journal, "parent") == ticks("parent", 1, 40)
+    for n in range(3):
+        assert await whole(journal, f"child-{n}") == ticks(f"child-{n}", 1, 20)
+
+
+# Nodes.
+
+
+async def test_of_the_claims_of_eight_nodes_exactly_one_wins(store: Store) -> None:
+    nodes = [PostgresJournal(store.url) for _ in range(8)]
+    answers = await asyncio.gather(
+        *(node.append(ticks("r", 1, 1), claim=True) for node in nodes), return_exceptions=True
+    )
+    assert answers.count(None) == 1
+    assert sum(isinstance(answer, AppendConflict) for answer in answers) == 7
+    for node in nodes:
+        await node.close()
+
+
+async def test_two_nodes_that_write_to_the_same_runs_in_opposite_orders_never_lock_each_other_out(
+    journal: PostgresJournal, reopened: PostgresJournal
+) -> None:
+    names = [f"r{n}" for n in range(20)]
+    for seq in range(1, 11):
+        batches = [(journal, names), (reopened, names[::-1])]
+        appends = [node.append(ticks(run_id, seq, seq)) for node, order in batches for run_id in order]
+        await asyncio.gather(*appends)
+    for run_id in names:
+        assert await whole(journal, run_id) == ticks(run_id, 1, 10)
+
+
+async def test_texts_that_a_text_column_cannot_hold_are_kept_found_and_told_apart(journal: PostgresJournal) -> None:
+    odd = ["a", "a\x00", "a\\0", "a\ud800", "a\\ud800", ""]
+    for n, text in enumerate(odd):
+        origin = Origin(owner=text, tenant=text, labels={text or "k": text})
+        await journal.append([started(f"r{n}", f"t{n}\x00", title=f"title {n}\x00")], origin=origin)
+    for n, text in enumerate(odd):
+        filters = ({"labels": {text or "k": text}}, {"scope": Scope(owner=text)}, {"scope": Scope(tenant=text)})
+        for found in [await journal.runs(**filter_) for filter_ in (*filters, {"task_id": f"t{n}\x00"})]:
+            (row,) = found
+            assert (row.run_id, row.task_id, row.title) == (f"r{n}", f"t{n}\x00", f"title {n}\x00")
+            assert (row.origin.owner, row.origin.labels) == (text, {text or "k": text})
+    assert await journal.read("r0\x00") == []
+    assert (await journal.erase(owner="a\x00")).runs == 1
+
+
+async def test_a_run_id_that_no_reader_accepts_is_refused(journal: PostgresJournal) -> None:
+    for call in (
+        journal.append([started("no spaces")]),
+        journal.lease("x" * 65, 1),
+        journal.reserve("", 1),
+    ):
+        with pytest.raises(UsageError, match="run id"):
+            await call
+    assert await journal.runs() == []
+
+
+# Faults.
+
+
+async def test_a_connection_that_was_lost_while_it_idled_is_replaced_unnoticed(
+    store: Store, journal: PostgresJournal
+) -> None:
+    lease = await journal.lease("r", 60)
+    for seq in range(1, 6):
+        await journal.append(ticks("r", seq, seq), lease=lease)
+        assert await whole(journal, "r") == ticks("r", 1, seq)
+        assert journal.renew([lease], 60) == []
+        assert store.kill() == 3
+
+
+async def test_connections_that_are_killed_under_appends_and_tails_tear_nothing(
+    store: Store, journal: PostgresJournal
+) -> None:
+    names, last = [f"r{n}" for n in range(6)], 600
+    faults = 0
+
+    async def follow(run_id: str) -> list[Envelope]:
+        given: list[Envelope] = []
+        while True:
+            try:
+                async for step in journal.tail(run_id, len(given)):
+                    given.append(step)
+                return given
+            except JournalUnavailable:
+                continue
+
+    async def write(run_id: str) -> None:
+        nonlocal faults
+        seq = 1
+        while seq <= last:
+            try:
+                await journal.append(ticks(run_id, seq, seq + 2))
+                seq += 3
+            except JournalUnavailable:
+                faults += 1  # it may have been stored or not: the same again settles it
+
+    tails = asyncio.gather(*map(follow, names))
+    writers = asyncio.gather(*map(write, names))
+    while not writers.done():
+        await asyncio.sleep(0.04 + secrets.randbelow(100) / 10_000)  # at another place of a transaction each time
+        store.kill()
+    await writers
+    assert faults > 0
+    for run_id in names:
+        assert await journal.read(run_id) == ticks(run_id, 1, last)
+        await journal.seal(run_id)
+    assert await tails == [ticks(run_id, 1, last) for run_id in names]
+
+
+async def test_callers_that_are_cancelled_anywhere_leave_connections_that_work(journal: PostgresJournal) -> None:
+    await journal.append(ticks("r", 1, 200))
+    for n in range(60):
+        calls = [journal.read("r"), journal.lease(f"l{n}", 60), journal.prune("r", n), journal.append(ticks("s", 1, 1))]
+        tasks = [asyncio.ensure_future(call) for call in calls]
+        await asyncio.sleep(n / 10_000)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    await journal.append(ticks("r", 201, 202))
+    assert await journal.read("r", 60) == ticks("r", 61, 202)
+    assert len(await journal.runs()) == 2
+
+
+async def test_a_lock_that_another_holds_only_delays(store: Store, journal: PostgresJournal) -> None:
+    await journal.append(ticks("r", 1, 1))
+    store.admin.execute("BEGIN")
+    store.admin.execute("SELECT FROM progress_runs FOR UPDATE")
+    waiting = [asyncio.ensure_future(journal.append(ticks("r", seq, seq))) for seq in range(2, 12)]
+    done, _ = await asyncio.wait(waiting, timeout=0.5)
+    assert not done
+    assert await whole(journal, "r") == ticks("r", 1, 1)
+    store.admin.execute("COMMIT")
+    await asyncio.gather(*waiting)
+    assert await whole(journal, "r") == ticks("r", 1, 11)
+
+
+async def test_a_lock_that_is_held_too_long_is_an_error_that_leaves_no_hole(
+    store: Store, journal: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_link, "_BEGIN", "BEGIN; SET LOCAL lock_timeout = '100ms'")
+    await journal.append(ticks("r", 1, 1))
+    store.admin.execute("BEGIN")
+    store.admin.execute("SELECT FROM progress_runs FOR UPDATE")
+    with pytest.raises(JournalUnavailable, match="lock timeout"):
+        await journal.append(ticks("r", 2, 3))
+    store.admin.execute("COMMIT")
+    await journal.append(ticks("r", 2, 4))
+    assert await whole(journal, "r") == ticks("r", 1, 4)
+
+
+async def test_a_damaged_envelope_is_named_and_nothing_is_made_up(store: Store, journal: PostgresJournal) -> None:
+    await journal.append(ticks("r", 1, 3))
+    store.admin.execute("UPDATE progress_envelopes SET body = '{}' WHERE seq = 2")
+    with pytest.raises(JournalUnreadable, match="damaged"):
+        await whole(journal, "r")
+
+
+async def test_what_is_appended_is_stored_and_unlocked_although_a_tool_blocks_the_loop(
+    store: Store, journal: PostgresJournal
+) -> None:
+    lease = await journal.lease("r", 60)
+    appending = asyncio.ensure_future(journal.append(ticks("r", 1, 3), lease=lease))
+    await asyncio.sleep(0)
+    time.sleep(0.5)  # the tool: the loop gets no turn from here on
+    assert store.admin.execute("SELECT count(*) FROM progress_envelopes").fetchone() == (3,)
+    assert store.admin.execute("SELECT seq FROM progress_runs FOR UPDATE NOWAIT").fetchall() == [(3,)]
+    assert journal.renew([lease], 60) == []
+    assert not appending.done()
+    await appending
+
+
+async def test_a_commit_waits_for_the_disk_whatever_the_default_of_the_server(store: Store) -> None:
+    journal = PostgresJournal(store.url.replace("options=", "options=-csynchronous_commit%3Doff%20"))
+
+    async def said(db: Any) -> Any:
+        return await (await db.execute("SHOW synchronous_commit")).fetchone()
+
+    assert await journal._transact(said) == ("on",)
+    await journal.close()
+
+
+# Tails.
+
+
+async def listening(journal: PostgresJournal) -> None:
+    async with asyncio.timeout(10):
+        while not journal._process().link.listener.hears:
+            await asyncio.sleep(0.01)
+
+
+async def test_tails_that_wait_ask_the_server_nothing(
+    store: Store, journal: PostgresJournal, reopened: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_listen, "POLL_S", 0.05)
+    tails = [asyncio.ensure_future(followed(journal.tail(f"r{n}"), 2)) for n in range(20)]
+    await listening(journal)
+    await asyncio.sleep(0.2)
+
+    def asked() -> object:
+        query = "SELECT pid, query_start FROM pg_stat_activity WHERE application_name = %s ORDER BY pid"
+        return store.admin.execute(query, (store.schema,)).fetchall()
+
+    before = asked()
+    await asyncio.sleep(0.5)
+    assert asked() == before
+    for n in range(20):
+        await reopened.append(ticks(f"r{n}", 1, 2))
+    assert await asyncio.gather(*tails) == [ticks(f"r{n}", 1, 2) for n in range(20)]
+
+
+async def test_tails_look_for_themselves_where_no_notification_arrives(
+    journal: PostgresJournal, reopened: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_listen, "POLL_S", 0.05)
+    monkeypatch.setattr(postgres_listen, "LISTEN", "SELECT 1")  # what becomes of it behind a pooler in transaction mode
+    tail = asyncio.ensure_future(followed(journal.tail("r")))
+    for seq in range(1, 6):
+        await reopened.append(ticks("r", seq, seq))
+        await asyncio.sleep(0.06)
+    await reopened.seal("r")
+    assert await tail == ticks("r", 1, 5)
+    assert not journal._process().link.listener.hears
+
+
+async def test_a_tail_hears_again_after_its_listener_was_killed(
+    store: Store, journal: PostgresJournal, reopened: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_listen, "RECONNECT_S", 0.05)
+    tail = asyncio.ensure_future(followed(journal.tail("r"), 3))
+    await listening(journal)
+    for seq in range(1, 4):
+        store.kill()
+        await reopened.append(ticks("r", seq, seq))
+        await asyncio.sleep(0.1)
+        if seq < 3:
+            await listening(journal)
+    assert await tail == ticks("r", 1, 3)
+
+
+async def test_one_connection_listens_for_all_tails_of_a_loop(store: Store, journal: PostgresJournal) -> None:
+    tails = [asyncio.ensure_future(followed(journal.tail(f"r{n}"), 1)) for n in range(30)]
+    await listening(journal)
+    query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+    assert store.admin.execute(query, (store.schema,)).fetchone() == (2,)
+    await journal.close()
+    assert await asyncio.gather(*tails) == [[]] * 30
+
+
+# Retention between nodes.
+
+
+async def test_two_nodes_that_prune_at_once_leave_one_true_snapshot(
+    journal: PostgresJournal, reopened: PostgresJournal
+) -> None:
+    log = story("r")
+    await journal.append(log)
+    removed = await asyncio.gather(*(node.prune("r", upto) for node in (journal, reopened) for upto in (3, 6, 9, 5)))
+    assert sum(removed) == 9
+    assert await journal.snapshot("r") == viewed("r", log[:9])
+    assert await reopened.read("r", after_seq=9) == log[9:]
+
+
+async def test_of_two_nodes_that_ask_for_one_key_one_waits_for_the_others_decision(
+    journal: PostgresJournal, reopened: PostgresJournal
+) -> None:
+    asked = [node.lease(f"r{n}", 60, exclusive="k\x00") for n in range(8) for node in (journal, reopened)]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert sum(isinstance(answer, LeaseHeld) for answer in answers) == 15
