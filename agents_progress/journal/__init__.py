@@ -13,7 +13,7 @@ __all__ = ["DEFAULT_URL", "Journal", "MemoryJournal", "Origin", "RunRow", "open_
 DEFAULT_URL = "sqlite:///agents-progress.db"
 """Where the command line looks when it is told nothing: a file in the working directory."""
 
-KNOWN_URLS = ("memory://", "sqlite:///FILE (relative)", "sqlite:////FILE (absolute)")
+KNOWN_URLS = ("memory://", "sqlite:///FILE (relative)", "sqlite:////FILE (absolute)", "redis://HOST:PORT/DB")
 
 
 def open_journal(url: str, *, create: bool = True) -> Journal:
@@ -29,4 +29,8 @@ def open_journal(url: str, *, create: bool = True) -> Journal:
         from agents_progress.journal.sqlite import SQLiteJournal
 
         return SQLiteJournal(parts.path[1:], create=create)
+    if parts.scheme in {"redis", "rediss"}:
+        from agents_progress.journal.redis import RedisJournal
+
+        return RedisJournal(url, create=create)
     raise UnknownJournalURL(f"no journal answers to {parts.scheme or url!r}; known are {', '.join(KNOWN_URLS)}")
