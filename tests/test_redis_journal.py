@@ -17,6 +17,7 @@ import redis
 from agents_progress.errors import (
     AppendConflict,
     Fenced,
+    JournalClosed,
     JournalError,
     JournalUnavailable,
     JournalUnreadable,
@@ -283,6 +284,37 @@ async def test_a_claim_that_is_sent_again_knows_itself(journal: RedisJournal) ->
 # Beyond the contract.
 
 
+async def test_a_reader_that_is_cancelled_leaves_no_answer_to_the_next(journal: RedisJournal) -> None:
+    logs = {f"r{n}": ticks(f"r{n}", 1, 5, of=n) for n in range(10)}
+    for log in logs.values():
+        await journal.append(log)
+    for turn in range(60):
+        reads = {name: asyncio.ensure_future(journal.read(name)) for name in logs}
+        await asyncio.sleep(turn % 12 / 5000)
+        for name in list(logs)[turn % 3 :: 3]:
+            reads[name].cancel()
+        for name, answer in zip(reads, await asyncio.gather(*reads.values(), return_exceptions=True), strict=True):
+            assert isinstance(answer, asyncio.CancelledError) or answer == logs[name]
+
+
+async def test_closing_answers_everybody_who_asked(prefix: str) -> None:
+    for turn in range(20):
+        journal = RedisJournal(URL, prefix=prefix)
+
+        def elsewhere(run_id: str, journal: RedisJournal = journal) -> list[object]:
+            async def main() -> list[object]:
+                asked = [journal.append(ticks(f"{run_id}-{n}", 1, 2)) for n in range(20)]
+                return await asyncio.gather(*asked, return_exceptions=True)
+
+            return asyncio.run(main())
+
+        asked = [asyncio.ensure_future(asyncio.to_thread(elsewhere, f"r{turn}-{n}")) for n in range(3)]
+        await asyncio.sleep(turn / 2000)
+        await journal.close()
+        for answers in await asyncio.wait_for(asyncio.gather(*asked), 10):
+            assert all(answer is None or isinstance(answer, JournalClosed) for answer in answers)
+
+
 async def test_the_order_of_keys_is_no_other_content(journal: RedisJournal, reopened: RedisJournal) -> None:
     one, other = ({"a": 1, "b": 2}, {"b": 2, "a": 1})
     await journal.append([envelope(1, "note.n", one, "r"), *ticks("r", 2, 3)])
@@ -352,6 +384,26 @@ async def test_an_erased_run_leaves_its_id_alone(server: redis.Redis, prefix: st
 
 
 # Other processes.
+
+
+UNCLOSED = """
+import asyncio, sys
+from agents_progress.journal.redis import RedisJournal
+from agents_progress.testing.contract.logs import ticks
+
+journal = RedisJournal(sys.argv[1], prefix=sys.argv[2])
+asyncio.run(journal.append(ticks("r", 1, 3)))
+print(journal.renew([], 1))
+"""
+
+
+async def test_a_process_may_end_without_closing(prefix: str) -> None:
+    command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", UNCLOSED, URL, prefix]
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    assert await asyncio.wait_for(process.communicate(), 20) == (b"[]\n", b"")
+
 
 FORK = """
 import asyncio, os, sys

@@ -20,6 +20,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any, Final, TypeVar
 
@@ -55,8 +56,8 @@ class _Open:
     upkeep: Upkeep
 
 
-async def _ask(opened: _Open, question: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    return await asyncio.wrap_future(opened.connections.ask(question))
+async def _ask(opened: _Open, question: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
+    return await asyncio.wrap_future(opened.connections.ask(partial(question, *arguments)))
 
 
 class RedisJournal(Journal):
@@ -96,7 +97,7 @@ class RedisJournal(Journal):
 
     async def seal(self, run_id: str, *, lease: Lease | None = None) -> None:
         opened = self._opened()
-        await _ask(opened, lambda: opened.upkeep.seal(run_id, lease))
+        await _ask(opened, opened.upkeep.seal, run_id, lease)
 
     # Reading.
 
@@ -104,7 +105,7 @@ class RedisJournal(Journal):
         self, run_id: str, after_seq: int = 0, limit: int = 1000, *, scope: Scope = EVERYTHING
     ) -> list[Envelope]:
         opened = self._opened()
-        word, _, *rest = await _ask(opened, lambda: self._read(opened, run_id, after_seq, limit, scope))
+        word, _, *rest = await _ask(opened, self._read, opened, run_id, after_seq, limit, scope)
         if word == b"erased" and scope == EVERYTHING:
             raise rules.erased(run_id)
         return self._parsed(rest[1]) if word == b"read" else []
@@ -117,10 +118,9 @@ class RedisJournal(Journal):
         known = ended = False
         while not ended:
             try:
-                opened = self._opened()
+                page, known, ended = await _ask(opened, self._next_page, opened, run_id, after_seq, scope, known)
             except JournalClosed:
                 return
-            page, known, ended = await _ask(opened, lambda: self._next_page(opened, run_id, after_seq, scope, known))  # noqa: B023 - awaited here
             for envelope in page:
                 yield envelope
             if page:
@@ -143,7 +143,16 @@ class RedisJournal(Journal):
             found: list[RunRow] = []
             before = "+inf"
             while len(found) < limit:
-                command = ("ZREVRANGEBYSCORE", index, before, "-inf", "WITHSCORES", "LIMIT", 0, min(limit + 10, 500))
+                command = (
+                    "ZREVRANGEBYSCORE",
+                    index,
+                    before,
+                    "-inf",
+                    "WITHSCORES",
+                    "LIMIT",
+                    0,
+                    min(max(limit, 100), 500),
+                )
                 (listed,) = await opened.connections.send(command)
                 if not listed:
                     break
@@ -156,7 +165,7 @@ class RedisJournal(Journal):
 
     async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
         opened, keys, bounds = self._opened(), self._keys.of(run_id), (marked(scope.owner), marked(scope.tenant))
-        word, *found = await _ask(opened, lambda: opened.connections.call(SNAPSHOT, keys, *bounds))
+        word, *found = await _ask(opened, opened.connections.call, SNAPSHOT, keys, *bounds)
         if word == b"erased" and scope == EVERYTHING:
             raise rules.erased(run_id)
         return from_json(found[0]) if found and found[0] else None
@@ -165,7 +174,7 @@ class RedisJournal(Journal):
 
     async def lease(self, run_id: str, ttl: float, *, exclusive: str | None = None) -> Lease:
         opened = self._opened()
-        return await _ask(opened, lambda: opened.upkeep.lease(run_id, ttl, exclusive))
+        return await _ask(opened, opened.upkeep.lease, run_id, ttl, exclusive)
 
     def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
         return self._opened().upkeep.renew(leases, ttl)
@@ -194,16 +203,16 @@ class RedisJournal(Journal):
 
     async def prune(self, run_id: str, upto_seq: int) -> int:
         opened = self._opened()
-        return await _ask(opened, lambda: opened.upkeep.prune(run_id, upto_seq))
+        return await _ask(opened, opened.upkeep.prune, run_id, upto_seq)
 
     async def keep_snapshot(self, run_id: str, snapshot: Mapping[str, Any]) -> None:
         opened, own = self._opened(), from_json(to_json(dict(snapshot)))
-        await _ask(opened, lambda: opened.upkeep.keep_snapshot(run_id, own))
+        await _ask(opened, opened.upkeep.keep_snapshot, run_id, own)
 
     async def erase(self, *, run_id: str | None = None, task_id: str | None = None, owner: str | None = None) -> Erased:
         opened = self._opened()
         rules.one_target(run_id, task_id, owner)
-        return await _ask(opened, lambda: opened.upkeep.erase(run_id, task_id, owner))
+        return await _ask(opened, opened.upkeep.erase, run_id, task_id, owner)
 
     # Closing.
 
@@ -231,7 +240,7 @@ class RedisJournal(Journal):
             return self._open
 
     async def _write(self, opened: _Open, batch: Batch) -> None:
-        opened.connections.loop.call_soon_threadsafe(opened.writer.put, batch)
+        opened.connections.tell(opened.writer.put, batch)
         # A caller that is cancelled leaves; its batch is written all the same.
         await asyncio.shield(asyncio.wrap_future(batch.written))
 

@@ -23,6 +23,7 @@ from redis.backoff import ExponentialBackoff
 from redis.retry import Retry as BlockingRetry
 
 from agents_progress.errors import (
+    JournalClosed,
     JournalError,
     JournalUnavailable,
     JournalUnreadable,
@@ -102,6 +103,8 @@ class Connections:
         self.address = address
         self.pid = os.getpid()
         self.closing = False
+        self._closed = False
+        self._asking = threading.Lock()
         self._create = create
         self._opening: asyncio.Task[None] | None = None
         self._renewing: Any = None
@@ -123,7 +126,19 @@ class Connections:
 
     def ask(self, question: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
         """Run a coroutine in the thread of the connections, after the server was found fit."""
-        return asyncio.run_coroutine_threadsafe(self._answered(question), self.loop)
+        with self._asking:
+            self._refuse_closed()
+            return asyncio.run_coroutine_threadsafe(self._answered(question), self.loop)
+
+    def tell(self, call: Callable[[T], None], value: T) -> None:
+        """Call something in the thread of the connections, in the order of the calls."""
+        with self._asking:
+            self._refuse_closed()
+            self.loop.call_soon_threadsafe(call, value)
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise JournalClosed(f"the journal {self.address.shown} was closed; open it again")
 
     async def _answered(self, question: Callable[[], Coroutine[Any, Any, T]]) -> T:
         try:
@@ -228,7 +243,10 @@ class Connections:
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Finish what was asked for, end the thread and let go. Blocks; ``last`` wakes whoever waits."""
-        asyncio.run_coroutine_threadsafe(self._finish(last), self.loop).result()
+        with self._asking:  # from here on nothing is asked that would not be answered
+            self._closed = True
+            finished = asyncio.run_coroutine_threadsafe(self._finish(last), self.loop)
+        finished.result()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         with self._renewing_lock:

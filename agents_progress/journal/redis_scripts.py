@@ -24,6 +24,9 @@ def _script(*parts: str) -> Script:
     return Script(text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
+_WHEN_FULL: Final = "#!lua flags=allow-oom\n"
+"""What frees memory, or ends a run, is done on a server that is full, too."""
+
 END_OF_STREAM: Final = "18446744073709551615-0"
 
 _FACTS: Final = """
@@ -109,6 +112,7 @@ says where, and is called again. ``claim`` is new for each claim, so that one th
 """
 
 SEAL: Final = _script(
+    _WHEN_FULL,
     _FACTS,
     """
 if run.erased then return {'erased'} end
@@ -151,6 +155,7 @@ return {'found', redis.call('HGET', KEYS[1], 'snapshot')}
 )
 
 KEEP: Final = _script(
+    _WHEN_FULL,
     _FACTS,
     """
 local upto, seq, snapshot = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
@@ -196,6 +201,7 @@ return {'renewed', run.deadline, deadline, kept[1], kept[2]}
 )
 
 LOSE: Final = _script(
+    _WHEN_FULL,
     _FACTS,
     """
 local base, ruled, standing, updated, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -216,6 +222,7 @@ return {'lost'}
 """ARGV: the head and generation that were seen, then as of APPEND: standing, updated, body, row, born."""
 
 ERASE: Final = _script(
+    _WHEN_FULL,
     _FACTS,
     f"""
 if run.erased or redis.call('EXISTS', KEYS[1]) == 0 then return {{'none'}} end

@@ -27,7 +27,6 @@ class Watch:
         self._connection: Any = None
         self._client_id = 0
         self._blocked: frozenset[tuple[str, str]] = frozenset()
-        self._round = 0
         self._interrupting: asyncio.Task[None] | None = None
 
     async def changed(self, key: str, seen: str) -> None:
@@ -40,7 +39,7 @@ class Watch:
         try:
             if self._task is None or self._task.done():
                 self._task = asyncio.ensure_future(self._watch())
-            elif self._blocked and self._wanted() != self._blocked:
+            elif self._outdated:
                 self._interrupt()
             await future
         finally:
@@ -95,19 +94,23 @@ class Watch:
             await self._connection.send_command(*command)
             answer: Any = await self._connection.read_response()
         finally:
-            self._blocked, self._round = frozenset(), self._round + 1
+            self._blocked = frozenset()
         return [key.decode() for key, _ in answer or ()]
 
     def _interrupt(self) -> None:
         if self._interrupting is None or self._interrupting.done():
-            self._interrupting = asyncio.ensure_future(self._unblock(self._round))
+            self._interrupting = asyncio.ensure_future(self._unblock())
 
-    async def _unblock(self, round_: int) -> None:
-        """End the wait of one round; asked again while the server has not seen that XREAD yet."""
+    @property
+    def _outdated(self) -> bool:
+        """Whether XREAD waits, but not for everything that is wanted."""
+        return bool(self._blocked) and not self._wanted() <= self._blocked
+
+    async def _unblock(self) -> None:
+        """End the present wait; asked again while the server has not seen that XREAD yet."""
         try:
-            while self._round == round_:
-                if await self._connections.client.execute_command("CLIENT UNBLOCK", self._client_id):
-                    return
+            while self._outdated:
+                await self._connections.client.execute_command("CLIENT UNBLOCK", self._client_id)
                 await asyncio.sleep(0.001)
         except FAILURES:
             return  # the wait ends by itself
