@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from agents_progress.errors import JournalError, JournalUnavailable, JournalUnreadable
+from agents_progress.errors import JournalClosed, JournalError, JournalUnavailable, JournalUnreadable
 from agents_progress.events import Envelope
-from agents_progress.journal import sqlite as module
+from agents_progress.journal import sqlite_file as module
+from agents_progress.journal.base import Erased, Origin
 from agents_progress.journal.sqlite import SQLiteJournal
 from agents_progress.testing.contract.logs import ticks, whole
 from agents_progress.view import RunView
@@ -234,6 +235,35 @@ async def test_a_damaged_envelope_is_named_and_nothing_is_made_up(path: Path, st
     connection.close()
     with pytest.raises(JournalUnreadable, match="damaged"):
         await whole(stored, "r")
+
+
+async def test_what_was_erased_is_in_no_file_any_more(path: Path, stored: SQLiteJournal) -> None:
+    await stored.append(ticks("kept", 1, 50, text="kept-words"))
+    await stored.append(ticks("gone", 1, 50, text="secret-words"), origin=Origin(owner="mei-secret"))
+    view = RunView("gone")
+    for step in ticks("gone", 1, 50, text="secret-words"):
+        view.feed(step)
+    view.title = "secret-title"
+    await stored.keep_snapshot("gone", view.snapshot())
+    await stored.prune("gone", 20)
+    assert await whole(stored, "kept")
+    assert await stored.erase(run_id="gone") == Erased(1, 30, 1)
+    left = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert b"kept-words" in left
+    assert b"secret" not in left
+
+
+async def test_leases_hold_between_processes_and_renewal_is_free_of_the_writer(path: Path) -> None:
+    journal, other = SQLiteJournal(path), SQLiteJournal(path)
+    lease = await journal.lease("r", 60)
+    waiting = [asyncio.ensure_future(journal.append(ticks("r", 1, 1), lease=lease))]
+    assert await asyncio.to_thread(other.renew, [lease], 60) == []
+    await asyncio.gather(*waiting)
+    await journal.close()
+    with pytest.raises(JournalClosed):
+        journal.renew([lease], 60)
+    assert other.renew([lease], 60) == []
+    await other.close()
 
 
 async def test_a_journal_is_opened_again_with_everything_in_it(path: Path, stored: SQLiteJournal) -> None:

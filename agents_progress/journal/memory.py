@@ -2,29 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
+from typing import Any
 
 from agents_progress.errors import JournalClosed
 from agents_progress.events import Envelope
-from agents_progress.journal.base import Journal, Origin, RunRow, fresh, one_run
+from agents_progress.journal import rules
+from agents_progress.journal.base import EVERYTHING, Erased, Journal, Lease, Origin, RunRow, Scope, fresh, one_run
+from agents_progress.journal.tails import Bell, Page, follow
 from agents_progress.messages import Status
 from agents_progress.standing import Standing
 
 
 @dataclass(slots=True)
 class _Log:
-    origin: Origin
+    """One run: the facts of :mod:`agents_progress.journal.rules`, and the envelopes after ``floor``."""
+
+    run_id: str
+    origin: Origin = field(default_factory=Origin)
+    first: Envelope | None = None
+    last: Envelope | None = None
     envelopes: list[Envelope] = field(default_factory=list)
     standing: Standing = field(default_factory=Standing)
+    snapshot: dict[str, Any] | None = None
+    floor: int = 0
+    generation: int = 0
+    deadline: float | None = None
+    exclusive: str | None = None
+    sealed: bool = False
 
-    def row(self) -> RunRow:
-        first, last = self.envelopes[0], self.envelopes[-1]
+    @property
+    def head(self) -> int:
+        return self.last.seq if self.last else 0
+
+    def between(self, after: int, upto: int) -> list[Envelope]:
+        """The kept envelopes after one sequence number up to another; neither lies before the floor."""
+        return self.envelopes[after - self.floor : upto - self.floor]
+
+    def extend(self, new: Sequence[Envelope], origin: Origin | None = None) -> None:
+        """Take in the next envelopes, wholly or not at all."""
+        if not new:
+            return
+        standing = self.standing.copy()
+        standing.observe_all(new)
+        if self.first is None:
+            self.first, self.origin = new[0], origin or self.origin
+        self.standing, self.last = standing, new[-1]
+        self.envelopes.extend(new)
+
+    def close(self) -> None:
+        """Seal it and give its lease back."""
+        self.sealed, self.deadline, self.exclusive = True, None, None
+
+    def row(self, first: Envelope, last: Envelope) -> RunRow:
         return RunRow(
-            run_id=first.run_id,
-            task_id=first.payload.get("task_id", first.run_id),
+            run_id=self.run_id,
+            task_id=first.payload.get("task_id", self.run_id),
             title=first.payload.get("title"),
             seq=last.seq,
             standing=self.standing,
@@ -39,27 +77,56 @@ class MemoryJournal(Journal):
 
     def __init__(self) -> None:
         self._logs: dict[str, _Log] = {}
+        self._erased: set[str] = set()
         self._lock = Lock()
+        self._bell = Bell()
         self._closed = False
 
-    async def append(self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False) -> None:
+    # Writing.
+
+    async def append(
+        self,
+        envelopes: Sequence[Envelope],
+        *,
+        origin: Origin | None = None,
+        claim: bool = False,
+        lease: Lease | None = None,
+    ) -> None:
         self._refuse_closed()
         if not envelopes:
             return
         run_id = one_run(envelopes)
         with self._lock:
-            log = self._logs.get(run_id) or _Log(origin or Origin())
-            new = fresh(envelopes, len(log.envelopes), lambda after, upto: log.envelopes[after:upto], claim)
-            standing = log.standing.copy()
-            standing.observe_all(new)
-            log.standing = standing
-            log.envelopes.extend(new)
+            log = self._log(run_id) or _Log(run_id)
+            rules.refuse_write(run_id, generation=log.generation, sealed=log.sealed, lease=lease)
+            log.extend(fresh(envelopes, log.head, log.between, claim, log.floor), origin)
             self._logs[run_id] = log
+        self._bell.ring(run_id)
 
-    async def read(self, run_id: str, after_seq: int = 0, limit: int = 1000) -> list[Envelope]:
+    async def seal(self, run_id: str, *, lease: Lease | None = None) -> None:
         self._refuse_closed()
-        log = self._logs.get(run_id)
-        return log.envelopes[max(after_seq, 0) : max(after_seq, 0) + limit] if log else []
+        with self._lock:
+            log = self._log(run_id)
+            if log is None:
+                raise rules.not_found(run_id)
+            rules.refuse_write(run_id, generation=log.generation, sealed=False, lease=lease)
+            log.close()
+        self._bell.ring(run_id)
+
+    # Reading.
+
+    async def read(
+        self, run_id: str, after_seq: int = 0, limit: int = 1000, *, scope: Scope = EVERYTHING
+    ) -> list[Envelope]:
+        return list(self._page(run_id, after_seq, limit, scope).envelopes)
+
+    def tail(self, run_id: str, after_seq: int = 0, *, scope: Scope = EVERYTHING) -> AsyncIterator[Envelope]:
+        self._refuse_closed()
+
+        async def read(after: int, limit: int) -> Page:
+            return self._page(run_id, after, limit, scope)
+
+        return follow(read, self._bell, run_id, after_seq)
 
     async def runs(
         self,
@@ -68,19 +135,132 @@ class MemoryJournal(Journal):
         labels: Mapping[str, str] | None = None,
         status: Status | None = None,
         limit: int = 100,
+        scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
         self._refuse_closed()
         wanted = dict(labels or {}).items()
         with self._lock:
-            rows = [log.row() for log in reversed(self._logs.values())]
+            rows = [log.row(log.first, log.last) for log in reversed(self._logs.values()) if log.first and log.last]
         matching = (
             row
             for row in rows
             if (task_id is None or row.task_id == task_id)
             and wanted <= row.labels.items()
             and (status is None or row.status == status)
+            and rules.visible(row.origin, scope)
         )
         return list(islice(matching, limit))
+
+    async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
+        self._refuse_closed()
+        with self._lock:
+            log = self._seen(run_id, scope)
+            return deepcopy(log.snapshot) if log else None
+
+    # Ownership.
+
+    async def lease(self, run_id: str, ttl: float, *, exclusive: str | None = None) -> Lease:
+        self._refuse_closed()
+        with self._lock:
+            log = self._log(run_id) or _Log(run_id)
+            rules.refuse_lease(run_id, generation=log.generation, deadline=log.deadline, sealed=log.sealed)
+            now = time.monotonic()
+            for other in self._logs.values() if exclusive is not None else ():
+                if other.exclusive == exclusive and (other.deadline or 0) > now:
+                    raise rules.held_elsewhere(exclusive or "", other.run_id)
+            log.generation, log.deadline, log.exclusive = log.generation + 1, now + ttl, exclusive
+            self._logs[run_id] = log
+            return Lease(run_id, log.generation)
+
+    def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
+        self._refuse_closed()
+        gone: list[Lease] = []
+        with self._lock:
+            now = time.monotonic()
+            for lease in leases:
+                log = self._logs.get(lease.run_id)
+                if log is None or log.generation != lease.generation or (log.deadline or 0) <= now:
+                    gone.append(lease)
+                else:
+                    log.deadline = now + ttl
+        return gone
+
+    async def reserve(
+        self,
+        run_id: str,
+        ttl: float,
+        *,
+        task_id: str | None = None,
+        title: str | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        self._refuse_closed()
+        with self._lock:
+            if self._log(run_id):
+                raise rules.exists(run_id)
+            log = self._logs[run_id] = _Log(run_id, deadline=time.monotonic() + ttl)
+            log.extend([rules.accepted(run_id, task_id, title)], origin)
+        self._bell.ring(run_id)
+
+    async def expire(self) -> list[str]:
+        self._refuse_closed()
+        with self._lock:
+            now = time.monotonic()
+            late = [log for log in self._logs.values() if log.deadline is not None and log.deadline <= now]
+            ended: list[str] = []
+            for log in late:
+                if lost := rules.lost(log.run_id, log.head, log.generation, log.standing):
+                    log.extend([lost])
+                    ended.append(log.run_id)
+                log.generation += 1
+                log.close()
+        for log in late:
+            self._bell.ring(log.run_id)
+        return ended
+
+    # Retention.
+
+    async def prune(self, run_id: str, upto_seq: int) -> int:
+        self._refuse_closed()
+        with self._lock:
+            log = self._log(run_id)
+            floor = min(upto_seq, log.head) if log else 0
+            if log is None or floor <= log.floor:
+                return 0
+            covered = log.snapshot["seq"] if log.snapshot else 0
+            if covered < floor:
+                log.snapshot = rules.folded(run_id, log.snapshot, log.between(covered, floor))
+            removed, log.floor = floor - log.floor, floor
+            del log.envelopes[:removed]
+            return removed
+
+    async def keep_snapshot(self, run_id: str, snapshot: Mapping[str, Any]) -> None:
+        self._refuse_closed()
+        with self._lock:
+            log = self._log(run_id)
+            seq = rules.snapshot_seq(run_id, snapshot, log.head if log else 0)
+            if log and seq > (log.snapshot["seq"] if log.snapshot else 0):
+                log.snapshot = deepcopy(dict(snapshot))
+
+    async def erase(self, *, run_id: str | None = None, task_id: str | None = None, owner: str | None = None) -> Erased:
+        self._refuse_closed()
+        rules.one_target(run_id, task_id, owner)
+        holds: Callable[[_Log], bool] = lambda log: (  # noqa: E731
+            log.run_id == run_id
+            or (task_id is not None and log.first is not None and log.row(log.first, log.first).task_id == task_id)
+            or (owner is not None and log.origin.owner == owner)
+        )
+        with self._lock:
+            gone = [log for log in self._logs.values() if holds(log)]
+            for log in gone:
+                del self._logs[log.run_id]
+                self._erased.add(log.run_id)
+        for log in gone:
+            self._bell.ring(log.run_id)
+        kept = sum(log.snapshot is not None for log in gone)
+        return Erased(len(gone), sum(len(log.envelopes) for log in gone), kept)
+
+    # Being closed.
 
     @property
     def closed(self) -> bool:
@@ -88,7 +268,30 @@ class MemoryJournal(Journal):
 
     async def close(self) -> None:
         self._closed = True
+        self._bell.ring_all()
 
     def _refuse_closed(self) -> None:
         if self._closed:
             raise JournalClosed("this journal was closed; open it again")
+
+    # With the lock held.
+
+    def _log(self, run_id: str) -> _Log | None:
+        if run_id in self._erased:
+            raise rules.erased(run_id)
+        return self._logs.get(run_id)
+
+    def _seen(self, run_id: str, scope: Scope) -> _Log | None:
+        """The log of a run inside a scope; a tombstone lies outside every scope but the widest."""
+        log = self._log(run_id) if scope == EVERYTHING else self._logs.get(run_id)
+        return log if log and rules.visible(log.origin, scope) else None
+
+    def _page(self, run_id: str, after_seq: int, limit: int, scope: Scope) -> Page:
+        self._refuse_closed()
+        with self._lock:
+            log, after = self._seen(run_id, scope), max(after_seq, 0)
+            if log is None:
+                return Page()
+            if after < log.floor and log.snapshot:
+                raise rules.expired(run_id, log.floor, deepcopy(log.snapshot))
+            return Page(log.between(after, after + limit), known=True, sealed=log.sealed)

@@ -8,69 +8,40 @@ first uses them, so a journal may be named at import and the process forked afte
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sqlite3
-import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final, TypeVar
 
 from pydantic_core import to_json
 
-from agents_progress.errors import BadEnvelope, JournalClosed, JournalUnavailable, JournalUnreadable
-from agents_progress.events import PROTOCOL, Envelope, parse_envelope, parse_known
-from agents_progress.journal.base import Journal, Origin, RunRow, fresh, one_run
+from agents_progress.errors import JournalClosed
+from agents_progress.events import Envelope
+from agents_progress.journal import rules, sqlite_rows
+from agents_progress.journal.base import EVERYTHING, Erased, Journal, Lease, Origin, RunRow, Scope, one_run
+from agents_progress.journal.sqlite_file import BUSY_TIMEOUT_S, connect, translated
+from agents_progress.journal.tails import Bell, Page, follow
 from agents_progress.messages import Status
-from agents_progress.standing import UPDATES, Standing
 
 T = TypeVar("T")
 
-SCHEMA_VERSION: Final = 1
-BUSY_TIMEOUT_S: Final = 30.0
-"""How long a write waits for another process that holds the file, in seconds."""
-
-_SCHEMA: Final = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS journal (protocol TEXT NOT NULL, version INTEGER NOT NULL);
-INSERT INTO journal SELECT '{PROTOCOL}', {SCHEMA_VERSION} WHERE NOT EXISTS (SELECT 1 FROM journal);
-CREATE TABLE IF NOT EXISTS runs (
-    run INTEGER PRIMARY KEY,
-    run_id TEXT NOT NULL UNIQUE,
-    task_id TEXT NOT NULL,
-    title TEXT,
-    seq INTEGER NOT NULL,
-    standing TEXT NOT NULL,
-    started_at TEXT NOT NULL,
-    updated_at TEXT NOT NULL,
-    origin TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS runs_by_task ON runs (task_id);
-CREATE TABLE IF NOT EXISTS envelopes (
-    run INTEGER NOT NULL,
-    seq INTEGER NOT NULL,
-    body BLOB NOT NULL,
-    PRIMARY KEY (run, seq)
-) WITHOUT ROWID;
-COMMIT;
-"""
-
-
-_INSERTS: Final = [
-    (size, f"INSERT INTO envelopes VALUES {', '.join(['(?, ?, ?)'] * size)}") for size in (256, 32, 4, 1)
-]
+POLL_S: Final = 0.1
+"""How often a tail looks for what other processes appended, in seconds, while its run is busy."""
+WIPE_WAIT_MS: Final = 500
+"""How long an erasure waits for readers before it leaves the write-ahead log to the next checkpoint."""
 
 
 @dataclass(slots=True)
-class _Batch:
-    envelopes: Sequence[Envelope]
-    origin: Origin | None
-    claim: bool
-    written: Future[None] = field(default_factory=Future)
+class _Write:
+    """Something to do in the writer's next transaction, and the run whose tails are to be told."""
+
+    work: Callable[[sqlite3.Connection], Any]
+    run_id: str | None
+    written: Future[Any] = field(default_factory=Future)
 
 
 class _Open:
@@ -82,70 +53,25 @@ class _Open:
         self.create = create
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="agents-progress-writer")
         self.reader = ThreadPoolExecutor(1, thread_name_prefix="agents-progress-reader")
+        self.renewing = Lock()
+        self.closed = False
+        self.queue: deque[_Write] = deque()
+        self.bell = Bell()
         self.connections: dict[str, sqlite3.Connection] = {}
 
     def connection(self, role: str) -> sqlite3.Connection:
-        """The connection of a thread; each role has one thread, so it is made there once."""
+        """The connection of a role: each is used by one thread at a time."""
         if role not in self.connections:
-            self.connections[role] = _connect(self.path, self.create)
+            self.connections[role] = connect(self.path, self.create)
         return self.connections[role]
 
     def close(self) -> None:
         self.writer.shutdown(wait=True)
         self.reader.shutdown(wait=True)
-        for connection in self.connections.values():
-            connection.close()
-
-
-def _connect(path: str, create: bool) -> sqlite3.Connection:
-    if create:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    elif not Path(path).is_file():
-        raise JournalUnreadable(
-            f"there is no journal at {path}; name another one with --journal, or run something first"
-        )
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-    try:
-        if _holds_a_journal(connection, path, create):
-            connection.execute("PRAGMA synchronous = FULL")
-        else:
-            _switch_to_wal(connection)
-            connection.executescript(_SCHEMA)
-            connection.execute("PRAGMA synchronous = FULL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Wait for other connections that make the same file: SQLite's own busy timeout does not cover this switch."""
-    give_up = time.monotonic() + BUSY_TIMEOUT_S
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError:
-            if time.monotonic() > give_up:
-                raise
-            time.sleep(0.01)
-
-
-def _holds_a_journal(connection: sqlite3.Connection, path: str, create: bool) -> bool:
-    """Whether the file is a journal of ours; False for an empty one. Somebody else's database is refused and left
-    alone.
-    """
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not tables and create:
-        return False
-    if "journal" not in tables:
-        raise JournalUnreadable(f"{path} is no journal, so it was left alone; name another file")
-    protocol, version = connection.execute("SELECT protocol, version FROM journal").fetchone() or ("nothing", 0)
-    if (protocol, version) != (PROTOCOL, SCHEMA_VERSION):
-        raise JournalUnreadable(
-            f"{path} holds {protocol} in version {version}; this release reads {PROTOCOL} in version {SCHEMA_VERSION}"
-        )
-    return True
+        with self.renewing:
+            self.closed = True
+            for connection in self.connections.values():
+                connection.close()
 
 
 class SQLiteJournal(Journal):
@@ -160,30 +86,40 @@ class SQLiteJournal(Journal):
         self._path = os.fspath(path)
         self._create = create
         self._open: _Open | None = None
-        self._queue: deque[_Batch] = deque()
         self._lock = Lock()
         self._closed = False
 
-    async def append(self, envelopes: Sequence[Envelope], *, origin: Origin | None = None, claim: bool = False) -> None:
-        opened = self._opened()
-        if not envelopes:
-            return
-        one_run(envelopes)
-        batch = _Batch(envelopes, origin, claim)
-        self._queue.append(batch)
-        opened.writer.submit(self._write_gathered, opened)
-        # A caller that is cancelled leaves; its batch is written all the same.
-        await asyncio.shield(asyncio.wrap_future(batch.written))
+    # Writing.
 
-    async def read(self, run_id: str, after_seq: int = 0, limit: int = 1000) -> list[Envelope]:
-        bodies = await self._ask(
-            lambda db: db.execute(
-                "SELECT body FROM envelopes JOIN runs USING (run) "
-                "WHERE run_id = ? AND envelopes.seq > ? ORDER BY envelopes.seq LIMIT ?",
-                (run_id, min(after_seq, 2**62), limit),
-            ).fetchall()
-        )
-        return [_envelope(body, self._path) for (body,) in bodies]
+    async def append(
+        self,
+        envelopes: Sequence[Envelope],
+        *,
+        origin: Origin | None = None,
+        claim: bool = False,
+        lease: Lease | None = None,
+    ) -> None:
+        if not envelopes:
+            self._opened()
+            return
+        run_id, batch = one_run(envelopes), tuple(envelopes)
+        await self._write(lambda db: sqlite_rows.write(db, batch, origin, claim, lease), run_id)
+
+    async def seal(self, run_id: str, *, lease: Lease | None = None) -> None:
+        await self._write(lambda db: sqlite_rows.seal(db, run_id, lease), run_id)
+
+    # Reading.
+
+    async def read(
+        self, run_id: str, after_seq: int = 0, limit: int = 1000, *, scope: Scope = EVERYTHING
+    ) -> list[Envelope]:
+        return list((await self._page(run_id, after_seq, limit, scope)).envelopes)
+
+    def tail(self, run_id: str, after_seq: int = 0, *, scope: Scope = EVERYTHING) -> AsyncIterator[Envelope]:
+        async def read(after: int, limit: int) -> Page:
+            return await self._page(run_id, after, limit, scope)
+
+        return follow(read, self._opened().bell, run_id, after_seq, POLL_S)
 
     async def runs(
         self,
@@ -192,25 +128,74 @@ class SQLiteJournal(Journal):
         labels: Mapping[str, str] | None = None,
         status: Status | None = None,
         limit: int = 100,
+        scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
-        wanted = dict(labels or {}).items()
+        wanted = dict(labels or {})
+        return await self._read(lambda db: sqlite_rows.rows(db, task_id, wanted, status, limit, scope))
 
-        def find(db: sqlite3.Connection) -> list[RunRow]:
-            found: list[RunRow] = []
-            cursor = db.execute(
-                "SELECT run_id, task_id, title, seq, standing, started_at, updated_at, origin FROM runs "
-                "WHERE ?1 IS NULL OR task_id = ?1 ORDER BY run DESC",
-                (task_id,),
-            )
-            for line in cursor:
-                if len(found) >= limit:
-                    break
-                row = _row(line)
-                if wanted <= row.labels.items() and (status is None or row.status == status):
-                    found.append(row)
-            return found
+    async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
+        return await self._read(lambda db: sqlite_rows.snapshot(db, run_id, scope))
 
-        return await self._ask(find)
+    # Ownership.
+
+    async def lease(self, run_id: str, ttl: float, *, exclusive: str | None = None) -> Lease:
+        return await self._write(lambda db: sqlite_rows.take(db, run_id, ttl, exclusive))
+
+    def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
+        opened = self._opened()
+        with opened.renewing, translated(self._path):
+            if opened.closed:
+                raise JournalClosed(f"the journal {self._path} was closed; open it again")
+            db = opened.connection("renewer")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                gone = sqlite_rows.renew(db, leases, ttl)
+                db.execute("COMMIT")
+            except BaseException:
+                db.rollback()
+                raise
+            return gone
+
+    async def reserve(
+        self,
+        run_id: str,
+        ttl: float,
+        *,
+        task_id: str | None = None,
+        title: str | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        accepted = rules.accepted(run_id, task_id, title)
+        await self._write(lambda db: sqlite_rows.reserve(db, accepted, ttl, origin), run_id)
+
+    async def expire(self) -> list[str]:
+        ended, sealed = await self._write(sqlite_rows.expire)
+        self._tell(sealed)
+        return ended
+
+    # Retention.
+
+    async def prune(self, run_id: str, upto_seq: int) -> int:
+        # Folded in the reader's thread: a log that is stored does not change, and the writer has other things to do.
+        answer = await self._read(lambda db: sqlite_rows.folded(db, self._path, run_id, upto_seq))
+        if answer is None:
+            return 0
+        return await self._write(lambda db: sqlite_rows.prune(db, run_id, *answer))
+
+    async def keep_snapshot(self, run_id: str, snapshot: Mapping[str, Any]) -> None:
+        place, body = {name: snapshot.get(name) for name in ("run_id", "seq")}, to_json(snapshot)
+        await self._write(lambda db: sqlite_rows.keep(db, run_id, place, body))
+
+    async def erase(self, *, run_id: str | None = None, task_id: str | None = None, owner: str | None = None) -> Erased:
+        rules.one_target(run_id, task_id, owner)
+        named = {"run_id": run_id, "task_id": task_id, "owner": owner}
+        ((column, value),) = ((name, value) for name, value in named.items() if value is not None)
+        erased, ids = await self._write(lambda db: sqlite_rows.erase(db, column, value))
+        self._tell(ids)
+        await self._wipe()
+        return erased
+
+    # Being open and closed.
 
     @property
     def closed(self) -> bool:
@@ -220,6 +205,7 @@ class SQLiteJournal(Journal):
         with self._lock:
             opened, self._open, self._closed = self._open, None, True
         if opened is not None and opened.pid == os.getpid():
+            opened.bell.ring_all()
             await asyncio.to_thread(opened.close)
 
     def _opened(self) -> _Open:
@@ -228,142 +214,89 @@ class SQLiteJournal(Journal):
                 raise JournalClosed(f"the journal {self._path} was closed; open it again")
             if self._open is None or self._open.pid != os.getpid():
                 # After a fork the parent's threads do not exist here and its connections must not be touched.
-                self._open, self._queue = _Open(self._path, self._create), deque()
+                self._open = _Open(self._path, self._create)
             return self._open
 
-    async def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+    def _tell(self, run_ids: Sequence[str]) -> None:
+        if (opened := self._open) is not None:
+            for run_id in run_ids:
+                opened.bell.ring(run_id)
+
+    # To the threads and back.
+
+    async def _write(self, work: Callable[[sqlite3.Connection], T], run_id: str | None = None) -> T:
+        opened, write = self._opened(), _Write(work, run_id)
+        opened.queue.append(write)
+        opened.writer.submit(_write_gathered, opened)
+        # A caller that is cancelled leaves; what it asked for is written all the same.
+        answer: T = await asyncio.shield(asyncio.wrap_future(write.written))
+        return answer
+
+    async def _read(self, question: Callable[[sqlite3.Connection], T]) -> T:
         opened = self._opened()
 
         def answer() -> T:
-            with _translated(self._path):
-                return question(opened.connection("reader"))
+            with translated(self._path):
+                db = opened.connection("reader")
+                db.execute("BEGIN")  # so that all of an answer is of one moment
+                try:
+                    return question(db)
+                finally:
+                    db.rollback()
 
         return await asyncio.wrap_future(opened.reader.submit(answer))
 
-    # In the writer thread.
+    async def _wipe(self) -> None:
+        """Empty the write-ahead log, which still holds what was erased, unless another process reads it just now."""
+        opened = self._opened()
+        await asyncio.wrap_future(opened.writer.submit(_wipe, opened))
 
-    def _write_gathered(self, opened: _Open) -> None:
-        batches = [self._queue.popleft() for _ in range(len(self._queue))]
-        if not batches:
-            return
-        failures: dict[int, BaseException] = {}
-        try:
-            with _translated(self._path):
-                db = opened.connection("writer")
-                db.execute("BEGIN IMMEDIATE")
-                try:
-                    for place, batch in enumerate(batches):
-                        try:
-                            _write(db, batch)
-                        except sqlite3.Error:
-                            raise
-                        except Exception as refused:  # noqa: BLE001 - this batch only; nothing of it was written
-                            failures[place] = refused
-                    db.execute("COMMIT")
-                except BaseException:
-                    db.rollback()
-                    raise
-        except BaseException as error:  # noqa: BLE001 - whatever happens in this thread belongs to the callers
-            failures = dict.fromkeys(range(len(batches)), error)
-        for place, batch in enumerate(batches):
-            if place in failures:
-                batch.written.set_exception(failures[place])
-            else:
-                batch.written.set_result(None)
+    async def _page(self, run_id: str, after_seq: int, limit: int, scope: Scope) -> Page:
+        after = max(after_seq, 0)
+        bodies, known, sealed = await self._read(lambda db: sqlite_rows.page(db, run_id, after, limit, scope))
+        return Page([sqlite_rows.as_envelope(body, self._path) for body in bodies], known, sealed)
 
 
-class _translated:  # noqa: N801 - reads as a with statement
-    """Names the file and the next step for whatever SQLite raises."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, sqlite3.OperationalError):
-            raise JournalUnavailable(f"the journal {self.path} cannot be used now: {error}") from error
-        if isinstance(error, sqlite3.DatabaseError):
-            raise JournalUnreadable(f"{self.path} is not a journal: {error}") from error
-        if isinstance(error, OSError):
-            raise JournalUnavailable(f"the journal {self.path} cannot be opened: {error.strerror}") from error
+def _wipe(opened: _Open) -> None:
+    with translated(opened.path):
+        db = opened.connection("writer")
+        db.execute(f"PRAGMA busy_timeout = {WIPE_WAIT_MS}")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}")
 
 
-def _write(db: sqlite3.Connection, batch: _Batch) -> None:
-    first, last = batch.envelopes[0], batch.envelopes[-1]
-    line = db.execute("SELECT run, seq, standing FROM runs WHERE run_id = ?", (first.run_id,)).fetchone()
-    run, head, standing = line or (None, 0, None)
-
-    def stored(after: int, upto: int) -> list[Envelope]:
-        rows = db.execute("SELECT body FROM envelopes WHERE run = ? AND seq > ? AND seq <= ?", (run, after, upto))
-        return [parse_envelope(body) for (body,) in rows]
-
-    envelopes = fresh(batch.envelopes, head, stored, batch.claim)
-    if not envelopes:
+def _write_gathered(opened: _Open) -> None:
+    """Do what gathered in one transaction, in the writer's thread."""
+    writes = [opened.queue.popleft() for _ in range(len(opened.queue))]
+    if not writes:
         return
-    # Whatever is wrong with a batch shows here, before anything of it is written.
-    bodies = [envelope.to_json() for envelope in envelopes]
-    if head == 0 or any(envelope.type in UPDATES for envelope in envelopes):
-        standing = _observed(standing, envelopes)
-    if run is None:
-        run = _begin(db, first, batch.origin or Origin())
-    db.execute(
-        "UPDATE runs SET seq = ?, updated_at = ?, standing = ? WHERE run = ?",
-        (last.seq, last.occurred_at, standing, run),
-    )
-    _insert(db, [(run, envelope.seq, body) for envelope, body in zip(envelopes, bodies, strict=True)])
-
-
-def _insert(db: sqlite3.Connection, rows: Sequence[tuple[int | None, int, bytes]]) -> None:
-    """Many rows a statement: after each one this thread must win the interpreter back from the event loop."""
-    start = 0
-    for size, statement in _INSERTS:
-        while len(rows) - start >= size:
-            db.execute(statement, [value for row in rows[start : start + size] for value in row])
-            start += size
-
-
-def _envelope(body: bytes, path: str) -> Envelope:
-    """A stored envelope. Its payload is the reader's to judge, so that a damaged one shows as an issue and hides
-    nothing.
-    """
+    answers: list[Any] = []
     try:
-        return parse_known(body) or parse_envelope(body)
-    except BadEnvelope as error:
-        raise JournalUnreadable(f"{path} is damaged: {error}") from error
+        with translated(opened.path):
+            db = opened.connection("writer")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                answers = [_answer(db, write) for write in writes]
+                db.execute("COMMIT")
+            except BaseException:
+                db.rollback()
+                raise
+    except BaseException as error:  # noqa: BLE001 - whatever happens in this thread belongs to the callers
+        answers = [error] * len(writes)
+    for write, answer in zip(writes, answers, strict=True):
+        if isinstance(answer, BaseException):
+            write.written.set_exception(answer)
+            continue
+        write.written.set_result(answer)
+        if write.run_id is not None:
+            opened.bell.ring(write.run_id)
 
 
-def _begin(db: sqlite3.Connection, first: Envelope, origin: Origin) -> int | None:
-    cursor = db.execute(
-        "INSERT INTO runs (run_id, task_id, title, seq, standing, started_at, updated_at, origin) "
-        "VALUES (?, ?, ?, 0, '', ?, ?, ?)",
-        (
-            first.run_id,
-            first.payload.get("task_id", first.run_id),
-            first.payload.get("title"),
-            first.occurred_at,
-            first.occurred_at,
-            json.dumps({**asdict(origin), "labels": dict(origin.labels), "versions": dict(origin.versions)}),
-        ),
-    )
-    return cursor.lastrowid
-
-
-def _observed(standing: str | None, envelopes: Sequence[Envelope]) -> str:
-    after = Standing(**json.loads(standing)) if standing else Standing()
-    after.observe_all(envelopes)
-    return to_json(after.to_dict()).decode()
-
-
-def _row(line: tuple[Any, ...]) -> RunRow:
-    run_id, task_id, title, seq, standing, started_at, updated_at, origin = line
-    return RunRow(
-        run_id=run_id,
-        task_id=task_id,
-        title=title,
-        seq=seq,
-        standing=Standing(**json.loads(standing)),
-        started_at=started_at,
-        updated_at=updated_at,
-        origin=Origin(**json.loads(origin)),
-    )
+def _answer(db: sqlite3.Connection, write: _Write) -> Any:
+    """What one of them gives, or why it is refused; nothing of one that is refused was written."""
+    try:
+        return write.work(db)
+    except sqlite3.Error:
+        raise
+    except Exception as refused:  # noqa: BLE001 - this one only
+        return refused

@@ -1,0 +1,121 @@
+"""The file of the embedded journal: its schema, how a connection to it is made, and what its errors are called."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+from typing import Final
+
+from agents_progress.errors import JournalUnavailable, JournalUnreadable
+from agents_progress.events import PROTOCOL
+
+SCHEMA_VERSION: Final = 2
+BUSY_TIMEOUT_S: Final = 30.0
+"""How long a write waits for another process that holds the file, in seconds."""
+
+_SCHEMA: Final = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS journal (protocol TEXT NOT NULL, version INTEGER NOT NULL);
+INSERT INTO journal SELECT '{PROTOCOL}', {SCHEMA_VERSION} WHERE NOT EXISTS (SELECT 1 FROM journal);
+CREATE TABLE IF NOT EXISTS runs (
+    run INTEGER PRIMARY KEY,
+    run_id TEXT NOT NULL UNIQUE,
+    task_id TEXT NOT NULL,
+    title TEXT,
+    seq INTEGER NOT NULL DEFAULT 0,
+    standing TEXT NOT NULL DEFAULT '{{}}',
+    started_at TEXT NOT NULL DEFAULT '',
+    updated_at TEXT NOT NULL DEFAULT '',
+    origin TEXT NOT NULL DEFAULT '{{}}',
+    owner TEXT,
+    tenant TEXT,
+    floor INTEGER NOT NULL DEFAULT 0,
+    generation INTEGER NOT NULL DEFAULT 0,
+    deadline REAL,
+    exclusive TEXT,
+    sealed INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS runs_by_task ON runs (task_id);
+CREATE INDEX IF NOT EXISTS runs_by_owner ON runs (owner) WHERE owner IS NOT NULL;
+CREATE INDEX IF NOT EXISTS runs_by_deadline ON runs (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX IF NOT EXISTS runs_by_key ON runs (exclusive) WHERE exclusive IS NOT NULL;
+CREATE TABLE IF NOT EXISTS envelopes (
+    run INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (run, seq)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS snapshots (run INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS erased (run_id TEXT PRIMARY KEY) WITHOUT ROWID;
+COMMIT;
+"""
+
+
+def connect(path: str, create: bool) -> sqlite3.Connection:
+    """A connection to the journal in a file, which may be made."""
+    if create:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    elif not Path(path).is_file():
+        raise JournalUnreadable(
+            f"there is no journal at {path}; name another one with --journal, or run something first"
+        )
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+    try:
+        if not _holds_a_journal(connection, path, create):
+            _switch_to_wal(connection)
+            connection.executescript(_SCHEMA)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")  # what was erased shall not be found in the file
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Wait for other connections that make the same file: SQLite's own busy timeout does not cover this switch."""
+    give_up = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+
+
+def _holds_a_journal(connection: sqlite3.Connection, path: str, create: bool) -> bool:
+    """Whether the file is a journal of ours; False for an empty one. Somebody else's database is refused and left
+    alone.
+    """
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables and create:
+        return False
+    if "journal" not in tables:
+        raise JournalUnreadable(f"{path} is no journal, so it was left alone; name another file")
+    protocol, version = connection.execute("SELECT protocol, version FROM journal").fetchone() or ("nothing", 0)
+    if (protocol, version) != (PROTOCOL, SCHEMA_VERSION):
+        raise JournalUnreadable(
+            f"{path} holds {protocol} in version {version}; this release reads {PROTOCOL} in version {SCHEMA_VERSION}"
+        )
+    return True
+
+
+class translated:  # noqa: N801 - reads as a with statement
+    """Names the file and the next step for whatever SQLite raises."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.OperationalError):
+            raise JournalUnavailable(f"the journal {self.path} cannot be used now: {error}") from error
+        if isinstance(error, sqlite3.DatabaseError):
+            raise JournalUnreadable(f"{self.path} is not a journal: {error}") from error
+        if isinstance(error, OSError):
+            raise JournalUnavailable(f"the journal {self.path} cannot be opened: {error.strerror}") from error
