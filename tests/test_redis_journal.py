@@ -95,6 +95,13 @@ async def test_urls_open_it(prefix: str) -> None:
         await journal.close()
 
 
+def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "agents_progress.journal.redis")
+    monkeypatch.setitem(sys.modules, "agents_progress.journal.redis_connections", None)
+    with pytest.raises(UnknownJournalURL, match=r"agents-progress\[redis\]"):
+        open_journal(URL)
+
+
 async def test_a_server_that_may_evict_is_refused(prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = connections.Redis.execute_command
 

@@ -30,7 +30,11 @@ def open_journal(url: str, *, create: bool = True) -> Journal:
 
         return SQLiteJournal(parts.path[1:], create=create)
     if parts.scheme in {"redis", "rediss"}:
-        from agents_progress.journal.redis import RedisJournal
-
+        try:
+            from agents_progress.journal.redis import RedisJournal
+        except ImportError:
+            raise UnknownJournalURL(
+                "a journal on Redis needs a package that is not installed: pip install 'agents-progress[redis]'"
+            ) from None
         return RedisJournal(url, create=create)
     raise UnknownJournalURL(f"no journal answers to {parts.scheme or url!r}; known are {', '.join(KNOWN_URLS)}")

@@ -96,6 +96,14 @@ class Address(NamedTuple):
         return JournalUnavailable(f"the journal {self.shown} cannot be used now: {said or type(error).__name__}")
 
 
+def _answered(answers: Sequence[Any]) -> list[Any]:
+    """The answers, or the first refusal among them: as the server words it, for the client would quote the command."""
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return list(answers)
+
+
 class Connections:
     """Opened by :meth:`ask`. Everything that is asked runs in one thread, so it needs no locks."""
 
@@ -128,7 +136,7 @@ class Connections:
         """Run a coroutine in the thread of the connections, after the server was found fit."""
         with self._asking:
             self._refuse_closed()
-            return asyncio.run_coroutine_threadsafe(self._answered(question), self.loop)
+            return asyncio.run_coroutine_threadsafe(self._answer(question), self.loop)
 
     def tell(self, call: Callable[[T], None], value: T) -> None:
         """Call something in the thread of the connections, in the order of the calls."""
@@ -140,7 +148,7 @@ class Connections:
         if self._closed:
             raise JournalClosed(f"the journal {self.address.shown} was closed; open it again")
 
-    async def _answered(self, question: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _answer(self, question: Callable[[], Coroutine[Any, Any, T]]) -> T:
         try:
             await self.opened()
             return await question()
@@ -207,7 +215,7 @@ class Connections:
         pipe = self.client.pipeline(transaction=False)
         for command in commands:
             pipe.execute_command(*command)
-        return list(await pipe.execute()) if commands else []
+        return _answered(await pipe.execute(raise_on_error=False)) if commands else []
 
     async def apart(self) -> tuple[Any, int]:
         """A connection that may block, and the id by which the server knows it."""
@@ -235,7 +243,7 @@ class Connections:
                 pipe = self._renewing.pipeline(transaction=False)
                 for command in commands:
                     pipe.execute_command(*command)
-                return list(pipe.execute())
+                return _answered(pipe.execute(raise_on_error=False))
             except FAILURES as error:
                 raise self.address.refusal(error) from None
 
