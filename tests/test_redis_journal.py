@@ -21,6 +21,7 @@ from agents_progress.errors import (
     JournalError,
     JournalUnavailable,
     JournalUnreadable,
+    LeaseHeld,
     UnknownJournalURL,
 )
 from agents_progress.events import Envelope
@@ -378,6 +379,15 @@ async def test_a_lease_that_was_shortened_runs_out_sooner(journal: RedisJournal)
     assert await journal.expire() == []
     await asyncio.sleep(0.2)
     assert sorted(await journal.expire()) == ["r", "s"]
+
+
+async def test_a_refusal_names_the_holder_of_the_key_and_not_the_one_who_asks(journal: RedisJournal) -> None:
+    lease = await journal.lease("holder", 60.0, exclusive="thread/1")
+    with pytest.raises(LeaseHeld, match="run holder is running under 'thread/1'"):
+        await journal.lease("asker", 60.0, exclusive="thread/1")
+    assert journal.renew([lease], 60.0) == []
+    with pytest.raises(LeaseHeld, match="run holder"):
+        await journal.lease("asker", 60.0, exclusive="thread/1")
 
 
 async def test_an_erased_run_leaves_its_id_alone(server: redis.Redis, prefix: str, journal: RedisJournal) -> None:

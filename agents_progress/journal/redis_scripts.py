@@ -238,12 +238,12 @@ return {{'erased', head > 0 and 1 or 0, head - floor, snapshots, kept[1], kept[2
 TAKE_KEY: Final = _script(
     """
 local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
+if holder and holder ~= ARGV[1] then return holder end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
+return ''
 """
 )
-"""ARGV: claim, ttl. An exclusive key is a key of its own, and belongs to the lease with this claim."""
+"""ARGV: claim, ttl. An exclusive key belongs to the lease with this claim; the answer is that of another holder."""
 
 FREE_KEY: Final = _script(
     """

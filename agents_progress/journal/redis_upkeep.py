@@ -47,11 +47,12 @@ class Upkeep:
 
     async def lease(self, run_id: str, ttl: float, exclusive: str | None) -> Lease:
         """See :meth:`Journal.lease`."""
-        claim, ttl_ms = token_hex(16), milliseconds(ttl)
+        claim, ttl_ms = f"{run_id}/{token_hex(16)}", milliseconds(ttl)
         key = None if exclusive is None else self._keys.exclusive(exclusive)
-        if key is not None and not await self._connections.call(TAKE_KEY, [key], claim, ttl_ms):
+        holder = b"" if key is None else await self._connections.call(TAKE_KEY, [key], claim, ttl_ms)
+        if holder:
             await self._refuse_lease(run_id)
-            raise rules.held_elsewhere(exclusive or "", run_id)
+            raise rules.held_elsewhere(exclusive or "", holder.decode().rpartition("/")[0])
         await self._connections.send(("ZADD", self._keys.due, "NX", 0, run_id))
         word, *held = await self._connections.call(LEASE, self._keys.of(run_id), ttl_ms, claim, key or "")
         if word != b"leased":
@@ -87,8 +88,8 @@ class Upkeep:
             if key:
                 keyed.append((lease, key, claim))
         self._connections.send_blocking(sooner)
-        held = ask([(TAKE_KEY, [key], (claim, ttl_ms)) for _, key, claim in keyed])
-        gone |= {lease for (lease, _, _), still in zip(keyed, held, strict=True) if not still}
+        holders = ask([(TAKE_KEY, [key], (claim, ttl_ms)) for _, key, claim in keyed])
+        gone |= {lease for (lease, _, _), other in zip(keyed, holders, strict=True) if other}
         return [lease for lease in leases if lease in gone]
 
     async def seal(self, run_id: str, lease: Lease | None) -> None:
