@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("agents_progress.testing.contract")
+CHAPTERS = ("appending", "listing", "owning", "losing", "tailing", "keeping", "erasing")
+
+pytest.register_assert_rewrite(*(f"agents_progress.testing.contract.{chapter}" for chapter in CHAPTERS))
 
 from agents_progress.testing.contract.appending import Appending  # noqa: E402 - after the line that concerns it
 from agents_progress.testing.contract.erasing import Erasing  # noqa: E402
