@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Final
 from urllib.parse import urlsplit
 
 from agents_progress.errors import JournalExtraMissing, UnknownJournalURL
@@ -18,17 +21,25 @@ KNOWN_URLS = (
     "sqlite:///FILE (relative)",
     "sqlite:////FILE (absolute)",
     "postgresql://USER@HOST:PORT/DATABASE",
+    "redis://HOST:PORT/DB",
 )
+
+_SERVERS: Final[Mapping[str, tuple[str, str]]] = {
+    "postgresql": ("postgres", "PostgresJournal"),
+    "postgres": ("postgres", "PostgresJournal"),
+    "redis": ("redis", "RedisJournal"),
+    "rediss": ("redis", "RedisJournal"),
+}
+"""Scheme of a URL to the module here, which has the name of its extra too, and its journal."""
 
 
 def open_journal(url: str, *, create: bool = True) -> Journal:
     """The journal behind a URL. Nothing is opened before its first use, so it may be named before a fork.
 
     With ``create=False`` a journal that does not exist yet is refused at first use instead of made. Raises
-    :exc:`UnknownJournalURL` for a URL that no backend answers to.
+    :exc:`UnknownJournalURL` for a URL that no backend answers to, and :exc:`JournalExtraMissing` when its driver is not
+    installed.
     """
-    if url.startswith(("postgresql://", "postgres://")):
-        return _open_postgres(url, create)
     parts = urlsplit(url)
     if parts.scheme == "memory" and not parts.path:
         return MemoryJournal()
@@ -36,16 +47,19 @@ def open_journal(url: str, *, create: bool = True) -> Journal:
         from agents_progress.journal.sqlite import SQLiteJournal
 
         return SQLiteJournal(parts.path[1:], create=create)
+    if parts.scheme in _SERVERS:
+        return _on_a_server(url, *_SERVERS[parts.scheme], create=create)
     raise UnknownJournalURL(f"no journal answers to {parts.scheme or url!r}; known are {', '.join(KNOWN_URLS)}")
 
 
-def _open_postgres(url: str, create: bool) -> Journal:
+def _on_a_server(url: str, extra: str, name: str, *, create: bool) -> Journal:
     try:
-        from agents_progress.journal.postgres import PostgresJournal
+        module = import_module(f"agents_progress.journal.{extra}")
     except ModuleNotFoundError as error:
-        if error.name != "psycopg":
+        if error.name not in ("psycopg", "redis"):
             raise
         raise JournalExtraMissing(
-            "a PostgreSQL journal needs psycopg; install it with: pip install 'agents-progress[postgres]'"
+            f"a journal on this server needs {error.name}; install it with: pip install 'agents-progress[{extra}]'"
         ) from error
-    return PostgresJournal(url, create=create)
+    journal: Journal = getattr(module, name)(url, create=create)
+    return journal
