@@ -10,6 +10,7 @@ from typing import get_args
 
 import pytest
 
+from agents_progress.journal.rules import LEASE_EXPIRED, NEVER_STARTED
 from agents_progress.outcome import RULES, Evidence, Rule
 from agents_progress.payloads import OutcomeKind
 from agents_progress.sdk.failures import CODES, EXCEPTIONS, SERVICE_CODES
@@ -18,7 +19,12 @@ from agents_progress.sdk.surface import surface
 from agents_progress.view import IssueCode
 
 ROOT = Path(__file__).parent.parent
-TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in (ROOT / "agents_progress").rglob("*.py")}
+PACKAGE = ROOT / "agents_progress"
+TREES = {
+    file: ast.parse(file.read_text(encoding="utf-8"))
+    for file in PACKAGE.rglob("*.py")
+    if "testing" not in file.relative_to(PACKAGE).parts  # what tests say is no run's own word
+}
 
 
 def test_the_page_is_the_one_that_the_tables_make() -> None:
@@ -76,6 +82,10 @@ def test_every_reason_that_an_outcome_is_given_has_a_row() -> None:
         if keyword.arg == "reason" and isinstance(keyword.value, ast.Constant)
     }
     assert given == {"journal", "owner_stopped"} and given <= set(REASONS["unknown"])
+
+
+def test_every_reason_of_a_journal_that_declares_a_run_lost_has_a_row() -> None:
+    assert {LEASE_EXPIRED, NEVER_STARTED} <= set(REASONS["unknown"])
 
 
 def test_every_reason_of_a_tool_that_was_not_executed_has_a_row_and_no_other() -> None:

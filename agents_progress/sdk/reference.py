@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from agents_progress.journal.rules import LEASE_EXPIRED, NEVER_STARTED
 from agents_progress.messages import MESSAGES, Status
 from agents_progress.sdk.failures import CARRIERS, CODES, EXCEPTIONS, ORIGINS, ROOTS, SERVICE_CODES
 
@@ -66,6 +67,12 @@ REASONS: Final[Mapping[str, Mapping[str, Reason]]] = {
             "The journal failed, so the ending is not recorded.", "Look at `run.error`; mend the journal."
         ),
         "owner_stopped": Reason("The owner was stopped before the ending was established.", "Check the result."),
+        LEASE_EXPIRED: Reason(
+            "The owner was not heard of for too long.", "Check the result; its process may have died."
+        ),
+        NEVER_STARTED: Reason(
+            "Nobody took the run up in time.", "Look for the workers; start it again under another id."
+        ),
         "fault_journal": Reason("The journal failed.", "Look at `run.error`; mend the journal."),
         "fault_translate": Reason("An event could not be translated.", _FAULT),
         "fault_observe": Reason("A hook call could not be translated.", _FAULT),
