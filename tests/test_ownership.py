@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 class Short(SQLiteJournal):
     """A journal whose leases run out soon."""
 
-    lease_s = 0.4
+    lease_s = 0.8
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def test_a_tool_that_blocks_the_loop_loses_no_lease(short: Short, elsewher
 
     @function_tool
     async def block() -> str:
-        time.sleep(1.2)  # three times as long as the lease
+        time.sleep(2.4)  # three times as long as the lease
         return "ok"
 
     run = started(scripted(turn(call("block")), turn(text("done")), tools=[block]), journal=short)
@@ -69,7 +69,7 @@ async def test_a_run_that_ended_gave_its_lease_back_and_its_log_is_closed(short:
     await run.closed()
     tailed = [envelope async for envelope in elsewhere.tail(run.id)]
     assert tailed == list((await log_of(run)).envelopes) and tailed[-1].type == "app.checked"
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(1.0)
     assert await elsewhere.expire() == []
 
 
@@ -80,7 +80,7 @@ async def test_a_zombie_writes_nothing_and_its_readers_see_unknown(
     said = asyncio.Event()
     run = started(scripted(turn(text("hel", wait(said), "lo"))), journal=short)
     await reach(run, "text.delta")
-    await asyncio.sleep(0.6)
+    await asyncio.sleep(1.1)
     assert await elsewhere.expire() == [run.id] and await elsewhere.expire() == []
     said.set()
     outcome = await run
@@ -118,7 +118,7 @@ from agents_progress.journal.sqlite import SQLiteJournal
 from agents_progress.testing import ScriptedAPI, text, turn, wait
 
 class Short(SQLiteJournal):
-    lease_s = 0.4
+    lease_s = 0.8
 
 @progress(journal=Short(sys.argv[1]), run_id="crashed")
 def work():
@@ -147,7 +147,7 @@ async def test_a_run_whose_process_was_killed_is_lost_once_the_next_run_looks(fi
     await asyncio.to_thread(crash, file, lambda process: os.kill(process.pid, signal.SIGKILL))
     before = await stored(elsewhere, "crashed")
     assert before.view.status == "running" and before.endings == [], "nothing is known yet"
-    await asyncio.sleep(0.6)
+    await asyncio.sleep(1.1)
     await started(scripted(turn(text("hello"))), journal=elsewhere)
     log = await stored(elsewhere, "crashed")
     assert log.ending == {"reason": "lease_expired"} and log.view.status == "unknown" and log.view.issues == []
@@ -164,7 +164,7 @@ async def test_leases_of_many_runs_are_kept_by_one_thread_that_ends_with_the_las
     for run in runs:
         await reach(run, "text.delta")
     assert len(keepers()) == 1
-    await asyncio.sleep(0.6)
+    await asyncio.sleep(1.1)
     assert await short.expire() == []
     for run in runs:
         run.cancel()

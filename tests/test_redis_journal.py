@@ -19,6 +19,7 @@ from agents_progress.errors import (
     Fenced,
     JournalClosed,
     JournalError,
+    JournalExtraMissing,
     JournalUnavailable,
     JournalUnreadable,
     LeaseHeld,
@@ -97,9 +98,11 @@ async def test_urls_open_it(prefix: str) -> None:
 
 
 def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "agents_progress.journal.redis")
-    monkeypatch.setitem(sys.modules, "agents_progress.journal.redis_connections", None)
-    with pytest.raises(UnknownJournalURL, match=r"agents-progress\[redis\]"):
+    for name in [name for name in sys.modules if name.startswith("agents_progress.journal.redis")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "redis"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(JournalExtraMissing, match=r"agents-progress\[redis\]"):
         open_journal(URL)
 
 

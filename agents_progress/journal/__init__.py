@@ -40,6 +40,9 @@ def open_journal(url: str, *, create: bool = True) -> Journal:
     :exc:`UnknownJournalURL` for a URL that no backend answers to, and :exc:`JournalExtraMissing` when its driver is not
     installed.
     """
+    scheme = url.partition("://")[0]
+    if scheme in _SERVERS:
+        return _on_a_server(url, *_SERVERS[scheme], create=create)
     parts = urlsplit(url)
     if parts.scheme == "memory" and not parts.path:
         return MemoryJournal()
@@ -47,8 +50,6 @@ def open_journal(url: str, *, create: bool = True) -> Journal:
         from agents_progress.journal.sqlite import SQLiteJournal
 
         return SQLiteJournal(parts.path[1:], create=create)
-    if parts.scheme in _SERVERS:
-        return _on_a_server(url, *_SERVERS[parts.scheme], create=create)
     raise UnknownJournalURL(f"no journal answers to {parts.scheme or url!r}; known are {', '.join(KNOWN_URLS)}")
 
 
@@ -56,10 +57,11 @@ def _on_a_server(url: str, extra: str, name: str, *, create: bool) -> Journal:
     try:
         module = import_module(f"agents_progress.journal.{extra}")
     except ModuleNotFoundError as error:
-        if error.name not in ("psycopg", "redis"):
+        driver = (error.name or "").partition(".")[0]
+        if driver not in ("psycopg", "redis"):
             raise
         raise JournalExtraMissing(
-            f"a journal on this server needs {error.name}; install it with: pip install 'agents-progress[{extra}]'"
+            f"a journal on this server needs {driver}; install it with: pip install 'agents-progress[{extra}]'"
         ) from error
     journal: Journal = getattr(module, name)(url, create=create)
     return journal
