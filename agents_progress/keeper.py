@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from agents_progress.errors import AppendConflict, LeaseHeld, Sealed
 from agents_progress.journal.base import Journal, Lease
@@ -25,23 +25,30 @@ TAKEN: Final = (AppendConflict, LeaseHeld, Sealed)
 RENEWALS: Final = 3
 """Attempts to renew a lease within its time to live."""
 
+FIRST: Final = 4
+"""A lease is taken for so many times its time to live, until the keeper has it: a tool may block the loop before the
+loop is told that the lease was given.
+"""
+
 
 class Keeper:
     """Renews what is held. ``lost`` callbacks come from its thread."""
 
     def __init__(self, journal: Journal, ttl: float) -> None:
         self.pid = os.getpid()
-        self._journal = journal
+        self._journal = ref(journal)  # the one who holds a lease keeps it
         self._ttl = ttl
         self._held: dict[Lease, Callable[[], None]] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._look_at = 0.0
+        self._new = False
 
     def hold(self, lease: Lease, lost: Callable[[], None]) -> None:
         """Renew a lease until it is dropped; ``lost`` is called once when it is no longer ours."""
         with self._changed:
-            self._held[lease] = lost
+            self._held[lease], self._new = lost, True
+            self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._renew, name="agents-progress-leases", daemon=True)
                 self._thread.start()
@@ -64,16 +71,18 @@ class Keeper:
     def _renew(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: not self._held, self._ttl / RENEWALS)
-                held = list(self._held)
-                if not held:
+                self._changed.wait_for(lambda: self._new or not self._held, self._ttl / RENEWALS)
+                held, journal, self._new = list(self._held), self._journal(), False
+                if not held or journal is None:
                     self._thread = None
                     return
             try:
-                gone = self._journal.renew(held, self._ttl)
+                gone = journal.renew(held, self._ttl)
             except Exception as error:  # noqa: BLE001 - the next attempt may reach it again
                 logger.warning("agents_progress: %d leases could not be renewed: %s", len(held), type(error).__name__)
                 continue
+            finally:
+                del journal
             for lease in gone:
                 with self._changed:
                     lost = self._held.pop(lease, None)
@@ -108,7 +117,7 @@ class Tenure:
         """The lease of the run, taken at the first call. None for a journal that needs none."""
         ttl = self._journal.lease_s
         if self._lease is None and ttl is not None:
-            self._lease = await self._journal.lease(self._run_id, ttl)
+            self._lease = await self._journal.lease(self._run_id, FIRST * ttl)
             keeper = keeper_of(self._journal, ttl)
             keeper.hold(self._lease, self._tell)
             if keeper.time_to_look():

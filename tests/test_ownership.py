@@ -76,7 +76,14 @@ async def test_a_run_that_ended_gave_its_lease_back_and_its_log_is_closed(short:
 async def test_a_zombie_writes_nothing_and_its_readers_see_unknown(
     short: Short, elsewhere: Short, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Short, "renew", lambda self, leases, ttl: [])  # its node is cut off from the store's clock
+    renewals: list[Any] = []
+    renew = Short.renew
+
+    def cut_off(journal: Short, leases: Any, ttl: float) -> Any:
+        renewals.append(leases)
+        return renew(journal, leases, ttl) if len(renewals) == 1 else []
+
+    monkeypatch.setattr(Short, "renew", cut_off)
     said = asyncio.Event()
     run = started(scripted(turn(text("hel", wait(said), "lo"))), journal=short)
     await reach(run, "text.delta")
