@@ -57,6 +57,7 @@ async def test_a_tool_that_blocks_the_loop_loses_no_lease(short: Short, elsewher
         time.sleep(2.4)  # three times as long as the lease
         return "ok"
 
+    await started(scripted(turn(text("warm")), name="Warm"), journal=elsewhere)  # so that the tool comes at once
     run = started(scripted(turn(call("block")), turn(text("done")), tools=[block]), journal=short)
     assert (await run).kind == "succeeded"
     lost += await elsewhere.expire()
