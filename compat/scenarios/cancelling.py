@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from contextlib import suppress
 from typing import Any
 
@@ -151,15 +151,18 @@ async def cancel_in_tool_swallows_returns(stage: Stage) -> None:
 
 @scenario("cancelled")
 async def cancel_in_sync_tool(stage: Stage) -> None:
-    loop, started = asyncio.get_running_loop(), asyncio.Event()
+    loop, started, ended = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
     @function_tool
     def work() -> str:
         loop.call_soon_threadsafe(started.set)
-        time.sleep(0.1)  # a thread cannot be cancelled: this goes on after the run has ended
+        ended.wait(5)  # a thread cannot be cancelled: this goes on after the run has ended
         return "ok"
 
-    await run_and_cancel_when(stage, work, started)
+    try:
+        await run_and_cancel_when(stage, work, started)
+    finally:
+        ended.set()
 
 
 @scenario("succeeded")
