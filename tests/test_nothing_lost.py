@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from agents import Agent, Runner
+from agents import Agent, RawResponsesStreamEvent, Runner
 from staging import Prebuilt, log_of, response_created, scripted, started, stored, text_delta
 
 from agents_progress import progress
 from agents_progress.journal import MemoryJournal
+from agents_progress.sdk.source import StreamedSource
 from agents_progress.testing import Turn, cut, error, failed, incomplete, text, turn
 
 DELTAS = [f"{number:03d} " for number in range(195)]
@@ -71,6 +72,21 @@ async def test_text_that_a_cancel_throws_out_of_the_queue_is_recorded() -> None:
     log = await log_of(run)
     assert log.ending["outcome"] == "cancelled"
     assert [payload["text"] for payload in log.of("text.delta")] == DELTAS
+
+
+async def test_what_the_sdk_says_while_its_run_settles_stands_before_the_ending(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settle = StreamedSource.settle
+
+    async def settle_talking(source: StreamedSource, timeout: float) -> bool:
+        settled = await settle(source, timeout)
+        source.result._event_queue.put_nowait(RawResponsesStreamEvent(data=text_delta("late")))
+        return settled
+
+    monkeypatch.setattr(StreamedSource, "settle", settle_talking)
+    log = await log_of(started(scripted(turn(text("hello"))), coalesce=None))
+    assert log.of("text.delta")[-1]["text"] == "late" and log.types[-1] == "run.ended"
 
 
 ENDS: dict[str, tuple[Callable[[], Turn], str]] = {

@@ -98,6 +98,7 @@ class StreamedSource(SDKSource["StreamedSource"]):
         return not self.live
 
     def conclude(self, *, drained: bool, settled: bool, raised: BaseException | None, cancelled: bool) -> Ending:
+        self._pump.flush()  # what was made while the run settled is said before its ending, and is evidence of it
         result, translator = self.result, self.part.translator
         error = raised if raised is not None else result.run_loop_exception
         if isinstance(error, _NO_ERROR):
