@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -43,7 +44,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One line of a list of runs. ``status`` is what its owner wrote; only the whole log shows an inconsistency."""
+    """What a journal knows of one run without reading its log. ``status`` is what its owner wrote; only the whole log
+    shows an inconsistency.
+
+    Seconds are by the store's own clock: ``silent_s`` since the last append, ``unread_s`` since the last
+    :meth:`Journal.touch` (None before the first), ``lease_left_s`` until the lease or reservation ends (below 0 when it
+    ran out and nobody asked :meth:`Journal.expire`; None when there is neither). ``sealed``: nothing more comes.
+    ``generation`` is that of the newest lease, 0 when there never was one.
+    """
 
     run_id: str
     task_id: str
@@ -53,6 +61,11 @@ class RunRow:
     started_at: str
     updated_at: str
     origin: Origin
+    sealed: bool = False
+    silent_s: float | None = None
+    unread_s: float | None = None
+    generation: int = 0
+    lease_left_s: float | None = None
 
     @property
     def status(self) -> Status:
@@ -85,6 +98,19 @@ class Lease:
 
     run_id: str
     generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody asks of the owner of a run, wherever that is. ``key`` says what: of one key a run has one request.
+
+    ``request_id`` tells two requests of the same content apart.
+    """
+
+    run_id: str
+    key: str
+    body: Mapping[str, Any]
+    request_id: str = field(default_factory=lambda: secrets.token_hex(8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +195,12 @@ class Journal(ABC):
     ) -> list[RunRow]:
         """The newest runs first, at most ``limit`` of those that match every given filter."""
 
+    async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
+        """One run that has begun, None for an unknown one. Raises :exc:`RunErased`."""
+
+    async def touch(self, run_ids: Sequence[str]) -> None:
+        """Say that somebody reads these runs now. Unknown, erased and sealed ones are passed over."""
+
     @abstractmethod
     async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
         """The newest stored :meth:`RunView.snapshot` of a run, None when there is none; raises :exc:`RunErased`."""
@@ -211,6 +243,25 @@ class Journal(ABC):
         """Append `run.lost` to every run whose lease or reservation ran out (reason `lease_expired` or `never_started`)
         and seal it, each once, whichever node asks; the ids of those that this call ended. A run that has its ending is
         only sealed. The owner of either is fenced from then on.
+        """
+
+    # Control.
+
+    async def ask(self, request: Request, *, scope: Scope = EVERYTHING) -> Request:
+        """Store a request to the owner of a run, unless one with its key is stored already; gives the stored one.
+
+        Durable when it returns. A sealed run takes requests too: a pause is answered after its log was closed. Raises
+        :exc:`RunNotFound` for a run that has not begun or lies outside the scope, and :exc:`RunErased`.
+        """
+
+    async def requests(self, run_ids: Collection[str]) -> list[Request]:
+        """What is stored for these runs, in the order in which it was asked of each; nothing for unknown ones."""
+
+    def asks(self, owned: Callable[[], Collection[str]]) -> AsyncIterator[Request]:
+        """Every request to the runs that ``owned()`` names, each once: those stored before, and those still to come.
+
+        ``owned`` is called anew each time something was asked, and at least once a second. Ends when the journal is
+        closed; an outage is waited for.
         """
 
     # Retention.

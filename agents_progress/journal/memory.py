@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,8 +13,19 @@ from typing import Any
 from agents_progress.errors import JournalClosed
 from agents_progress.events import Envelope
 from agents_progress.journal import rules
-from agents_progress.journal.base import EVERYTHING, Erased, Journal, Lease, Origin, RunRow, Scope, fresh, one_run
-from agents_progress.journal.tails import Bell, Page, follow
+from agents_progress.journal.base import (
+    EVERYTHING,
+    Erased,
+    Journal,
+    Lease,
+    Origin,
+    Request,
+    RunRow,
+    Scope,
+    fresh,
+    one_run,
+)
+from agents_progress.journal.tails import ASKED, LOOK_S, Bell, Page, asks, follow
 from agents_progress.messages import Status
 from agents_progress.standing import Standing
 
@@ -35,6 +46,9 @@ class _Log:
     deadline: float | None = None
     exclusive: str | None = None
     sealed: bool = False
+    requests: dict[str, Request] = field(default_factory=dict)
+    written_at: float = 0.0
+    read_at: float | None = None
 
     @property
     def head(self) -> int:
@@ -52,7 +66,7 @@ class _Log:
         standing.observe_all(new)
         if self.first is None:
             self.first, self.origin = new[0], origin or self.origin
-        self.standing, self.last = standing, new[-1]
+        self.standing, self.last, self.written_at = standing, new[-1], time.monotonic()
         self.envelopes.extend(new)
 
     def close(self) -> None:
@@ -60,6 +74,7 @@ class _Log:
         self.sealed, self.deadline, self.exclusive = True, None, None
 
     def row(self, first: Envelope, last: Envelope) -> RunRow:
+        now = time.monotonic()
         return RunRow(
             run_id=self.run_id,
             task_id=first.payload.get("task_id", self.run_id),
@@ -69,6 +84,11 @@ class _Log:
             started_at=first.occurred_at,
             updated_at=last.occurred_at,
             origin=self.origin,
+            sealed=self.sealed,
+            silent_s=now - self.written_at,
+            unread_s=None if self.read_at is None else now - self.read_at,
+            generation=self.generation,
+            lease_left_s=None if self.deadline is None else self.deadline - now,
         )
 
 
@@ -153,6 +173,19 @@ class MemoryJournal(Journal):
         )
         return list(islice(matching, limit))
 
+    async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
+        self._refuse_closed()
+        with self._lock:
+            log = self._seen(run_id, scope)
+            return log.row(log.first, log.last) if log and log.first and log.last else None
+
+    async def touch(self, run_ids: Sequence[str]) -> None:
+        self._refuse_closed()
+        with self._lock:
+            for run_id in run_ids:
+                if (log := self._logs.get(run_id)) and not log.sealed:
+                    log.read_at = time.monotonic()
+
     async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
         self._refuse_closed()
         with self._lock:
@@ -219,6 +252,28 @@ class MemoryJournal(Journal):
         for log in late:
             self._bell.ring(log.run_id)
         return ended
+
+    # Control.
+
+    async def ask(self, request: Request, *, scope: Scope = EVERYTHING) -> Request:
+        self._refuse_closed()
+        with self._lock:
+            log = self._seen(request.run_id, scope)
+            if log is None or log.first is None:
+                raise rules.not_found(request.run_id)
+            stored = log.requests.setdefault(request.key, request)
+        self._bell.ring(ASKED)
+        return stored
+
+    async def requests(self, run_ids: Collection[str]) -> list[Request]:
+        self._refuse_closed()
+        with self._lock:
+            logs = [log for run_id in run_ids if (log := self._logs.get(run_id))]
+            return [request for log in logs for request in log.requests.values()]
+
+    def asks(self, owned: Callable[[], Collection[str]]) -> AsyncIterator[Request]:
+        self._refuse_closed()
+        return asks(self.requests, self._bell, owned, LOOK_S)
 
     # Retention.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Final, NamedTuple
 
-from agents_progress.errors import JournalClosed
+from agents_progress.errors import JournalClosed, JournalUnavailable
 from agents_progress.events import Envelope
+from agents_progress.journal.base import Request
 from agents_progress.journal.rules import erased
 
 PAGE: Final = 1000
@@ -61,6 +62,42 @@ class Bell:
         """Say that everything changed."""
         for run_id in list(self._listeners):
             self.ring(run_id)
+
+
+ASKED: Final = "?"
+"""What the bell rings for a request; no run has this id."""
+LOOK_S: Final = 1.0
+"""How often those who wait for requests look without being told, in seconds."""
+
+
+async def asks(
+    read: Callable[[Collection[str]], Awaitable[Sequence[Request]]],
+    bell: Bell,
+    owned: Callable[[], Collection[str]],
+    poll: float,
+) -> AsyncGenerator[Request, None]:
+    """The requests to the runs that ``owned()`` names, each once.
+
+    ``poll`` is how long, in seconds, what rings no bell here may go unseen.
+    """
+    seen: set[tuple[str, str]] = set()
+    with bell.listening(ASKED) as heard:
+        while True:
+            heard.clear()  # before reading, so that nothing falls between the two
+            runs = set(owned())
+            seen = {place for place in seen if place[0] in runs}
+            try:
+                found = await read(runs) if runs else ()
+            except JournalUnavailable:
+                found = ()
+            except JournalClosed:
+                return
+            for request in found:
+                if (place := (request.run_id, request.key)) not in seen:
+                    seen.add(place)
+                    yield request
+            with suppress(TimeoutError):
+                await asyncio.wait_for(heard.wait(), poll)
 
 
 async def follow(
