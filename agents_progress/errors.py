@@ -12,6 +12,8 @@
         * :exc:`BadRecording`
         * :exc:`TerminalExtraMissing`
         * :exc:`JournalExtraMissing`
+        * :exc:`ServerExtraMissing`
+        * :exc:`NotServable`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
@@ -96,6 +98,14 @@ class TerminalExtraMissing(UsageError, ImportError):
 
 class JournalExtraMissing(UsageError, ImportError):
     """The journal behind this URL needs a package that is not installed."""
+
+
+class ServerExtraMissing(UsageError, ImportError):
+    """The server needs packages that are not installed."""
+
+
+class NotServable(UsageError, LookupError):
+    """What was to be served is not there, or is no decorated function."""
 
 
 class NoVerdict(UsageError, TypeError):
