@@ -45,6 +45,7 @@ class Given(TypedDict, total=False):
     sinks: Sequence[Sink]
     coalesce: Coalesce | None
     task_id: str | None
+    title: str | None
     run_id: str | None
     owner: str | None
     tenant: str | None
@@ -72,6 +73,7 @@ class Options:
     sinks: Sequence[Sink] = ()
     coalesce: Coalesce | None = field(default_factory=Coalesce)
     task_id: str | None = None
+    title: str | None = None
     run_id: str | None = None
     owner: str | None = None
     tenant: str | None = None
@@ -146,7 +148,7 @@ class Options:
         return Plan(
             run_id=chosen,
             task_id=task_id or self.task_id or chosen,
-            title=self.title_of(name),
+            title=self.title or self.title_of(name),
             journal=journal or self.new_journal(),
             origin=Origin(owner=self.owner, tenant=self.tenant, labels=dict(self.labels)),
             verify=self.verify,

@@ -16,9 +16,9 @@ pytest.importorskip("uvicorn", reason="the extra `server` is not installed")
 
 import httpx
 import uvicorn
+from staging import scripted
 from starlette.applications import Starlette
 from starlette.requests import Request
-from staging import scripted
 
 from agents_progress.events import Envelope
 from agents_progress.journal import Journal, Origin

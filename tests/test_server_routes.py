@@ -212,7 +212,9 @@ async def test_sse_7_an_id_that_no_run_can_have_is_an_unknown_one(ada: httpx.Asy
     unknown = await ada.get("/runs/nobody")
     for run_id in ("é", "流", "a\0b", "%2e%2e", "a b", "x" * 65, "r1\n", "%ff", "*"):
         for rest in ("", "/events", "/snapshot"):
-            answer = await ada.get(f"/runs/{run_id}{rest}" if "%" in run_id else httpx.URL("/").join(f"/runs/{quoted(run_id)}{rest}"))
+            answer = await ada.get(
+                f"/runs/{run_id}{rest}" if "%" in run_id else httpx.URL("/").join(f"/runs/{quoted(run_id)}{rest}")
+            )
             assert (answer.status_code, answer.content) == (404, unknown.content)
 
 
@@ -294,7 +296,9 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-async def test_nobody_in_particular_gets_nothing(app: Starlette, journal: MemoryJournal, method: str, path: str) -> None:
+async def test_nobody_in_particular_gets_nothing(
+    app: Starlette, journal: MemoryJournal, method: str, path: str
+) -> None:
     await write(journal, paused("r1"))
     async with caller(app, None) as nobody:
         answer = await nobody.request(method, path, json={} if method == "POST" else None)

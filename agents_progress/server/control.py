@@ -8,12 +8,12 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from agents_progress.claim import next_run_id
 from agents_progress.errors import JournalError
 from agents_progress.events import is_run_id
 from agents_progress.journal.base import Journal, Request, RunRow, Scope
 from agents_progress.owner import CancelAnswer
 from agents_progress.payloads import ENDINGS, CancelMode, Decision
-from agents_progress.run import next_run_id
 from agents_progress.server.refusals import Refusal
 from agents_progress.server.shown import view_of
 

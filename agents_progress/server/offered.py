@@ -10,8 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NotRequired, Required, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
@@ -97,6 +96,6 @@ def _arguments(name: str, function: Any, signature: inspect.Signature) -> TypeAd
 def _has_json_form(kind: Any) -> bool:
     try:
         TypeAdapter(kind)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation):
+    except (PydanticUserError, NameError, TypeError):
         return False
     return True

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final, TypeAlias
 
 from agents_progress.errors import ProgressError
@@ -21,6 +21,8 @@ logger = logging.getLogger("agents_progress")
 Account: TypeAlias = tuple[str | None, str]
 """Whom a cap counts: a tenant, and an owner or a name in it."""
 
+FOLLOW_S: Final = 1.0
+"""How often runs that paused are looked at, in seconds."""
 TOUCH_S: Final = 10.0
 """How often the journal is told what is being read here, in seconds."""
 EXPIRE_S: Final = 5.0
@@ -63,6 +65,7 @@ class Service:
         self._in_flight: Counter[Account] = Counter()
         self._reading: Counter[Account] = Counter()
         self._runs: dict[Run, asyncio.Task[None]] = {}
+        self._paused: dict[Run, Account] = {}
 
     # Caps.
 
@@ -100,7 +103,7 @@ class Service:
     # Runs.
 
     def hold(self, run: Run, account: Account) -> None:
-        """Keep a run that has a place, until its owner has let go of everything."""
+        """Keep a run that has a place: until its owner has let go of everything, or for as long as it is paused."""
 
         async def until_closed() -> None:
             try:
@@ -108,8 +111,18 @@ class Service:
             finally:
                 self.leave_place(account)
                 del self._runs[run]
+            if run.outcome is not None and run.outcome.kind == "paused":
+                self._paused[run] = account
 
         self._runs[run] = asyncio.create_task(until_closed(), name=f"agents-progress hold {run.id}")
+
+    async def _follow(self) -> None:
+        """Go on from runs that paused to those that continue them. They were let in with the first one."""
+        for run, account in list(self._paused.items()):
+            if run.continued is not None:
+                del self._paused[run]
+                self._in_flight[account] += 1
+                self.hold(run.continued, account)
 
     def looked_at(self, run_id: str) -> None:
         """Note that somebody looked at a run: a page that asks again and again is a reader too."""
@@ -122,6 +135,7 @@ class Service:
         """Do what has to be done at intervals; on leaving, drain what was not drained yet."""
         every = (
             ((self.journal.lease_s or 3 * EXPIRE_S) / 3, self._expire),
+            (FOLLOW_S, self._follow),
             (TOUCH_S, self._touch),
             (SWEEP_S, self._sweep),
         )
@@ -165,16 +179,21 @@ class Service:
 
     async def _drain(self) -> None:
         self.hub.say_bye()
-        await self._runs_end(self._drain_s)
-        for run in list(self._runs):
+        if await self._all_end(self._drain_s):
+            return
+        for run in self._runs:
             run.cancel(actor="shutdown")
-        if not await self._runs_end(CANCELLED_S):
+        if not await self._all_end(CANCELLED_S):
             logger.warning("agents_progress: %d runs did not stop in time; they will count as lost", len(self._runs))
 
-    async def _runs_end(self, within: float) -> bool:
-        held = list(self._runs.values())
-        if held:
-            await asyncio.wait(held, timeout=within)
+    async def _all_end(self, within: float) -> bool:
+        """Wait for every run here and those that continue them; whether all have ended."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._follow()
+                while self._runs:
+                    await asyncio.wait(self._runs.values(), return_when=asyncio.FIRST_COMPLETED)
+                    await self._follow()
         return not self._runs
 
     # At intervals.

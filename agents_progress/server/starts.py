@@ -159,7 +159,7 @@ class Starter:
         self, run_id: str, wanted: Wish, chosen: Offered, call: BoundArguments, principal: Principal
     ) -> RunRow:
         """Reserve a run, so that it is known on every node at once, and start it here."""
-        decorated = chosen.decorated.using(**self._options(run_id, wanted, principal))
+        decorated = chosen.decorated.using(**self._options(run_id, wanted, chosen, principal))
         self._service.take_place(principal.account)
         try:
             await decorated.reserve(RESERVED_S)
@@ -174,13 +174,13 @@ class Starter:
             raise Refusal("not_found")
         return row
 
-    def _options(self, run_id: str, wanted: Wish, principal: Principal) -> Given:
+    def _options(self, run_id: str, wanted: Wish, chosen: Offered, principal: Principal) -> Given:
         given: Given = {
             "journal": self._service.journal,
             "run_id": run_id,
             "owner": principal.owner,
             "tenant": principal.tenant,
-            "labels": {**wanted.labels, START_LABEL: wanted.digest},
+            "labels": {**wanted.labels, START_LABEL: wanted.digest, **chosen.decorated.options.labels},
         }
         if wanted.task_id is not None:
             given["task_id"] = wanted.task_id
@@ -208,7 +208,7 @@ class Starter:
         with suppress(TimeoutError):
             async with asyncio.timeout(STARTING_S):
                 async for envelope in run:
-                    if envelope.type != "run.accepted":
+                    if envelope.type == "run.started":
                         return
                 try:
                     await run
