@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agents_progress.errors import AlreadyEnded, JournalError, LeaseHeld, Sealed
+from agents_progress.errors import AlreadyEnded, AppendConflict, JournalError, LeaseHeld, Sealed
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Request, RunRow
 from agents_progress.keeper import Tenure
@@ -95,6 +95,8 @@ async def _taken(journal: Journal, tenure: Tenure, known: RunRow | None, attempt
     try:
         await tenure.begin()
         said = await journal.read(tenure.run_id, limit=1)
+        if said and said[0].type != "run.accepted":  # by somebody who took no lease
+            raise AppendConflict(f"run {tenure.run_id} exists; somebody else claimed it first")
         asked = await journal.requests([tenure.run_id]) if said else ()
         if said and (known is None or known.run_id != tenure.run_id):  # reserved since we looked
             known = await journal.run(tenure.run_id)

@@ -94,9 +94,8 @@ class RunLog:
         self._committing: asyncio.Task[None] | None = None
         self._unclaimed = True
         self._hold(Tenure(journal, run_id))
-        self._appending = False
         self._hurry = asyncio.Event()
-        self._not_before = 0.0
+        self._appending, self._not_before = False, 0.0
         self._snapshots = Snapshots(journal, view)
 
     def adopt(self, claim: Claim) -> None:
