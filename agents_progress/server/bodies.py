@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from math import isfinite
 from typing import Any
 
 from pydantic_core import from_json
@@ -43,12 +44,19 @@ async def json_object(request: Request, limits: Limits) -> dict[str, Any]:
     body = await request.body()
     try:
         from_json(body, allow_inf_nan=False)  # the stricter one: numbers, surrogates, depth
-        parsed = json.loads(body, object_pairs_hook=_each_name_once)
+        parsed = json.loads(body, object_pairs_hook=_each_name_once, parse_float=_finite)
     except (ValueError, RecursionError):
         raise Refusal("bad_json") from None
     if not isinstance(parsed, dict) or not _within(parsed, limits.body_depth):
         raise Refusal("bad_json")
     return parsed
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError("a number is too large")
+    return number
 
 
 def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
