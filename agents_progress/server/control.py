@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from agents_progress.claim import next_run_id
 from agents_progress.errors import JournalError
-from agents_progress.events import is_run_id
+from agents_progress.events import Envelope, is_run_id
 from agents_progress.journal.base import Journal, Request, RunRow, Scope
 from agents_progress.owner import CancelAnswer
-from agents_progress.payloads import ENDINGS, CancelMode, Decision
+from agents_progress.payloads import CancelMode, Decision
 from agents_progress.server.refusals import Refusal
 from agents_progress.server.shown import view_of
 
@@ -37,7 +37,7 @@ class Answer:
 
 async def cancel(journal: Journal, row: RunRow, mode: CancelMode, actor: str, scope: Scope) -> CancelAnswer:
     """Ask the owner of a run to stop it, or the run that goes on from it after a pause."""
-    while row.standing.outcome == "paused" and (later := await journal.run(next_run_id(row.run_id), scope=scope)):
+    while later := await _later(journal, row, scope):
         row = later
     if row.standing.ended and row.standing.outcome != "paused":
         return "already_ended"
@@ -54,46 +54,58 @@ async def answer(journal: Journal, row: RunRow, given: Answer, scope: Scope, wit
 
     Of many answers one is used. Raises :class:`Refusal` for every other one, and for what is not asked (any more).
     """
-    await _refuse_unasked(journal, row, given, scope)
-    request = Request(row.run_id, f"answer.{given.interaction_id}", given.body)
+    run_id = await _where_open(journal, row, given, scope)
+    request = Request(run_id, f"answer.{given.interaction_id}", given.body)
     stored = await journal.ask(request, scope=scope)
     if stored.request_id != request.request_id:
         raise _answered(stored.body)
-    return await _continued(journal, row.run_id, given, scope, within)
+    return await _continued(journal, run_id, given, scope, within)
 
 
-async def _refuse_unasked(journal: Journal, row: RunRow, given: Answer, scope: Scope) -> None:
-    interaction = (await view_of(journal, row.run_id, scope)).interactions.get(given.interaction_id)
-    if interaction is None:
-        raise Refusal("unknown_interaction")
-    later_id = next_run_id(row.run_id)
-    if interaction.decision is None and await journal.run(later_id, scope=scope):
-        interaction = (await view_of(journal, later_id, scope)).interactions.get(given.interaction_id, interaction)
-        if interaction.decision is None:
-            raise Refusal("not_waiting", f"the run went on; look at {later_id}", continued_as=later_id)
-    if interaction.decision is not None:
-        raise _answered({"decision": interaction.decision, "actor": interaction.actor})
-    if row.standing.ended and row.standing.outcome != "paused":
+async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope) -> str:
+    """The run in which a question is open: this one, or one that goes on from it, on answers to other questions."""
+    asked: list[Request] = []
+    while True:
+        view = await view_of(journal, row.run_id, scope)
+        question = view.interactions.get(given.interaction_id)
+        if question is None:
+            raise Refusal("not_waiting" if asked else "unknown_interaction")
+        if question.decision is not None:
+            raise _answered({"decision": question.decision, "actor": question.actor})
+        asked += await journal.requests([row.run_id])
+        later = await _later(journal, row, scope)
+        if later is None:
+            break
+        row = later
+    for request in asked:
+        if request.key == f"answer.{given.interaction_id}":
+            raise _answered(request.body)
+    if view.standing.ended and view.standing.outcome != "paused":
         raise Refusal("not_waiting")
-    if interaction.digest != given.digest:
+    if question.digest != given.digest:
         raise Refusal("digest_differs")
+    return row.run_id
+
+
+async def _later(journal: Journal, row: RunRow, scope: Scope) -> RunRow | None:
+    """The run that goes on from a paused one."""
+    if row.standing.outcome != "paused" or not is_run_id(later_id := next_run_id(row.run_id)):
+        return None
+    return await journal.run(later_id, scope=scope)
 
 
 async def _continued(journal: Journal, run_id: str, given: Answer, scope: Scope, within: float) -> str | None:
     """Wait for the run that goes on, until it says what became of the question. The answer is stored, come what may."""
     later_id, begun = next_run_id(run_id), False
-    if not is_run_id(later_id):
-        return None
+    later = cast("AsyncGenerator[Envelope, None]", journal.tail(later_id, scope=scope))
     with suppress(TimeoutError, JournalError):
-        async with asyncio.timeout(within), aclosing(journal.tail(later_id, scope=scope)) as later:  # type: ignore[type-var]
+        async with asyncio.timeout(within), aclosing(later):
             async for envelope in later:
                 begun, payload = True, envelope.payload
                 if envelope.type == "approval.resolved" and payload["interaction_id"] == given.interaction_id:
                     if (payload["decision"], payload.get("actor")) != (given.decision, given.actor):
                         raise _answered(payload)
                     break
-                if envelope.type in ENDINGS:
-                    raise Refusal("not_waiting", f"the run went on without this answer; look at {later_id}")
     return later_id if begun else None
 
 
