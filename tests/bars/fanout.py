@@ -1,10 +1,12 @@
-"""How many readers one run reaches over HTTP from one process on one core: `python tests/bars/fanout.py [--readers N ...]`.
+"""How many readers one run reaches over HTTP, from one process on one core: `tests/bars/fanout.py [--readers N]`.
 
 A server process, alone on one core, appends 50 events a second to one run for five seconds and streams them to N raw
 sockets. This process, on another core, only counts the ends of frames. A frame counts as delivered when it was read
 within the five seconds, the last one appended included. Each N is measured several times and the best is kept, since
-what else runs on the machine only ever takes away; the load is printed beside it. The exit code is 1 when a figure
-misses its bar.
+what else runs on the machine only ever takes away; its load is printed beside it. The exit code is 1 when a bar is
+missed: 99 % of the frames for up to 1,200 readers; 1,500 are an aim.
+
+The defaults are what `pip install agents-progress[server]` gives: uvicorn with h11 on asyncio, a SQLite journal.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ RATE = 50
 SECONDS = 5.0
 GRACE_S = 1.0
 SAMPLED = 40
+"""Readers whose every frame is timed."""
+BAR, BAR_READERS = 0.99, 1200
 RUN = "run-of-the-bar"
 HOST = "127.0.0.1"
 WORDS = "the order of the customer was found and its total is being added up now ".split()
@@ -62,7 +66,7 @@ async def serve(arguments: argparse.Namespace) -> None:
 
         app = Starlette(routes=[Route("/feed", feed)])
         config = uvicorn.Config(
-            app, host=HOST, port=0, log_level="warning", backlog=4096, http=arguments.http, loop=arguments.loop
+            app, host=HOST, port=0, log_level="warning", backlog=4096, http=arguments.http, ws="none"
         )
         server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve())
@@ -183,26 +187,31 @@ def measure(readers: int, cores: list[int], arguments: argparse.Namespace) -> di
         server.kill()
         server.wait()
     return {
-        "readers": readers,
         "share": within / whole,
-        "with_grace": after / whole,
-        "begun_late": facts["start"] - begin,
-        "p50": statistics.median(late) * 1000,
-        "p99": late[int(len(late) * 0.99)] * 1000,
+        "later": after / whole,
+        "p50_ms": statistics.median(late) * 1000,
+        "p99_ms": late[int(len(late) * 0.99)] * 1000,
         "cpu": facts["cpu"] / SECONDS,
-        "memory": facts["rss"],
-        "a_reader_kb": (facts["rss"] - begun["rss"]) * 1024 / readers,
+        "memory_mb": facts["rss"],
+        "reader_kb": (facts["rss"] - begun["rss"]) * 1024 / readers,
         "lags": facts["lags"],
         "load": load,
     }
 
 
+ROW = (
+    "{readers:5} readers: {share:7.2%} within the window, {later:7.2%} a second later; latency {p50_ms:3.0f} ms (p50), "
+    "{p99_ms:3.0f} ms (p99); {cpu:4.0%} of the core; {memory_mb:.0f} MB ({reader_kb:.0f} KB a reader); {lags} lags; "
+    "load {load:.1f}; of {tries}: {shares}"
+)
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--readers", type=int, nargs="+", default=[800, 1200, 1500])
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--journal", default="sqlite", choices=["sqlite", "memory"])
-    parser.add_argument("--http", default="auto", choices=["auto", "httptools", "h11"])
+    parser.add_argument("--http", default="h11", choices=["h11", "httptools"])
     parser.add_argument("--loop", default="asyncio", choices=["asyncio", "uvloop"])
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--core", type=int, help=argparse.SUPPRESS)
@@ -219,13 +228,23 @@ def main() -> int:
             asyncio.run(serve(arguments))
         return 0
     cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        print("this takes two cores: one for the server, one for its readers", file=sys.stderr)
+        return 2
     os.sched_setaffinity(0, {cores[-1]})
-    missed = 0
+    print(
+        f"{arguments.http} on {arguments.loop}, {arguments.journal} journal, Python {sys.version.split()[0]}",
+        flush=True,
+    )
+    missed = False
     for readers in arguments.readers:
         tries = [measure(readers, cores, arguments) for _ in range(arguments.times)]
         best = max(tries, key=lambda figures: figures["share"])
-        for figures in tries:
-            print(json.dumps({k: round(v, 4) for k, v in figures.items()}))
+        shares = " ".join(f"{figures['share']:.2%}" for figures in tries)
+        over = best["share"] < BAR
+        missed |= over and readers <= BAR_READERS
+        said = ROW.format(readers=readers, tries=len(tries), shares=shares, **best)
+        print(said + ("   <-- BELOW 99 %" if over else ""), flush=True)
     return 1 if missed else 0
 
 
