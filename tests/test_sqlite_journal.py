@@ -308,6 +308,42 @@ def python(code: str, *arguments: object, timeout: float = 40) -> subprocess.Com
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
 
 
+VISIT = """
+import asyncio, sys
+from agents_progress.journal.sqlite import SQLiteJournal
+from agents_progress.testing.contract.logs import ticks, whole
+
+async def main():
+    journal = SQLiteJournal(sys.argv[1])
+    await journal.append(ticks("visitor", int(sys.argv[2]), int(sys.argv[2])))
+    print(len(await whole(journal, "r")))
+    await journal.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_that_comes_and_goes_takes_nothing_from_one_that_stays(
+    path: Path, stored: SQLiteJournal
+) -> None:
+    # Were the locks of the one that stays not in force, the visitor would take itself for the last to close, and remove
+    # the write-ahead log under the hands of the other.
+    await stored.append(ticks("r", 1, 1))
+    assert await whole(stored, "r") == ticks("r", 1, 1)  # a second connection of this process
+    lease = await stored.lease("leased", 60)
+    assert stored.renew([lease], 60) == []  # and a third
+    for n in range(1, 4):
+        done = await asyncio.to_thread(python, VISIT, path, n)
+        assert (done.stdout.strip(), done.stderr) == (str(n), "")
+        assert await whole(stored, "visitor") == ticks("visitor", 1, n)
+        await stored.append(ticks("r", n + 1, n + 1))
+    await stored.close()
+    again = SQLiteJournal(path)
+    assert await whole(again, "r") == ticks("r", 1, 4)
+    assert await whole(again, "visitor") == ticks("visitor", 1, 3)
+    await again.close()
+
+
 FORK = """
 import asyncio, os, sys
 from agents_progress.journal.sqlite import SQLiteJournal

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import time
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from agents_progress.errors import JournalUnavailable, JournalUnreadable
@@ -53,14 +54,21 @@ COMMIT;
 """
 
 
+_MAKING: Final = Lock()
+"""Held while a file is made. Closing any descriptor of a file ends all locks that the process has on it, those of its
+connections included. So a descriptor is closed before there is any connection, and never after.
+"""
+
+
 def connect(path: str, create: bool) -> sqlite3.Connection:
     """A connection to the journal in a file, which may be made."""
-    if create:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    elif not Path(path).is_file():
-        raise JournalUnreadable(
-            f"there is no journal at {path}; name another one with --journal, or run something first"
-        )
+    with _MAKING:
+        if not Path(path).is_file():
+            if not create:
+                raise JournalUnreadable(
+                    f"there is no journal at {path}; name another one with --journal, or run something first"
+                )
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     try:
         if not _holds_a_journal(connection, path, create):
