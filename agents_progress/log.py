@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agents_progress.caps import Caps, Quota
 from agents_progress.clock import Clock, Stamp
 from agents_progress.disclosure import TEXTS, Screen
 from agents_progress.errors import Fenced, JournalUnavailable
@@ -64,6 +65,7 @@ class RunLog:
         *,
         clock: Clock,
         coalesce: Coalesce | None,
+        caps: Caps,
         origin: Origin,
         patience: float,
         on_fault: Callable[[str, BaseException], None],
@@ -78,6 +80,8 @@ class RunLog:
         self._patience = patience
         self._on_fault = on_fault
         self._coalesce = coalesce
+        self._quota = Quota(caps)
+        self._pending_at_most, self._stored_bytes = caps.pending, 0
         self._monotonic = clock.monotonic
         self._now = Stamp(clock.wall).now
         self._loop = asyncio.get_running_loop()
@@ -109,7 +113,7 @@ class RunLog:
                     self._gather(screened["item_id"], screened.get("channel"), (screened["text"],), self._coalesce)
                 else:
                     self._release()
-                    self._stamp(screened_type, self._indexed(screened_type, screened))
+                    self._say(screened_type, screened)
         except Exception as error:  # noqa: BLE001 - what cannot be screened does not leave, and does not fail the run
             self._on_fault("disclose", error)
 
@@ -118,15 +122,28 @@ class RunLog:
         if not self.screen.transparent:
             for text in texts:
                 self.write("text.delta", {"item_id": item_id, "text": text})
-        elif self._coalesce is None:
+        elif self._coalesce is not None:
+            self._gather(item_id, None, texts, self._coalesce)
+        elif self._quota.take(item_id, texts):
             self._stamp_texts(item_id, texts)
         else:
-            self._gather(item_id, None, texts, self._coalesce)
+            for text in texts:
+                self._say("text.delta", {"item_id": item_id, "text": text})
 
     def write_lost(self, reason: str) -> None:
         """Write that no ending is known. The reason is one of ours, so it passes even when screening is at fault."""
         self._release()
         self._stamp("run.lost", {"reason": reason})
+
+    @property
+    def pending_bytes(self) -> int:
+        """What was written and is not stored yet, as an estimate."""
+        return self._quota.bytes - self._stored_bytes
+
+    @property
+    def final_output(self) -> str | None:
+        """The final output as the ending carries it: masked, and cut to its cap."""
+        return self._quota.final_output
 
     def breathe(self) -> None:
         """Let the journal's thread have the interpreter for a moment when it lags, longer the further.
@@ -204,7 +221,12 @@ class RunLog:
                 payload["channel"] = channel
             self._open_texts.clear()
             self._open_chars = 0
-            self._stamp("text.delta", self._indexed("text.delta", payload))
+            self._say("text.delta", payload)
+
+    def _say(self, type_: str, payload: dict[str, Any]) -> None:
+        """Stamp as much of a draft as the caps let pass."""
+        for passed_type, passed in self._quota.pass_on(type_, payload):
+            self._stamp(passed_type, self._indexed(passed_type, passed))
 
     def _indexed(self, type_: str, payload: dict[str, Any]) -> dict[str, Any]:
         """A delta with its place among the deltas of its item; any other payload as it is."""
@@ -222,8 +244,7 @@ class RunLog:
         self.seq = seq = self.seq + 1
         fields = (f"{self.run_id}:{seq}", self.run_id, seq, type_, self._now(), payload)
         self._pending.append(tuple.__new__(Envelope, fields))
-        if self._committing is None:
-            self._commit()
+        self._stamped()
 
     def _stamp_texts(self, item_id: str, texts: Sequence[str]) -> None:
         run_id, seq, index, moment = self.run_id, self.seq, self._indexes.get(item_id, 0), self._now()
@@ -234,6 +255,15 @@ class RunLog:
             add(new(Envelope, (f"{run_id}:{seq}", run_id, seq, "text.delta", moment, payload)))
             index += 1
         self.seq, self._indexes[item_id] = seq, index
+        self._stamped()
+
+    def _stamped(self) -> None:
+        """Have it stored. When too much waits for that, the log is given up at once, the append under way too."""
+        if self.pending_bytes > self._pending_at_most and not self.broken:
+            waiting = f"{self.pending_bytes / 2**20:.0f} MiB"
+            self._break(JournalUnavailable(f"{waiting} wait for the journal; is it reachable, and fast enough?"))
+            if self._appending and not self._bound.expired():
+                self._bound.reschedule(self._loop.time())
         if self._committing is None:
             self._commit()
 
@@ -249,10 +279,12 @@ class RunLog:
         try:
             while self._pending:
                 await self._gather_more()
+                share = self.pending_bytes * min(BATCH, len(self._pending)) // len(self._pending)
                 batch, self._pending = self._pending[:BATCH], self._pending[BATCH:]
                 if not self.broken:
                     await self._store(batch)
                 batch = []
+                self._stored_bytes += share
         except asyncio.CancelledError:
             # A loop that shuts down cancels this task too; the owner flushes again, and a repeated append changes
             # nothing.
@@ -272,14 +304,16 @@ class RunLog:
     async def _store(self, batch: list[Envelope]) -> None:
         self._appending = True
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._patience) as self._bound:
                 await self._append(batch)
         except TimeoutError:
-            self._break(JournalUnavailable(f"the journal took nothing for {self._patience:g} s; is it reachable?"))
+            if not self.broken:
+                self._break(JournalUnavailable(f"the journal took nothing for {self._patience:g} s; is it reachable?"))
         except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run
             self._break(error)
         else:
-            self._deliver(batch)
+            if not self.broken:
+                self._deliver(batch)
         finally:
             self._appending = False
 

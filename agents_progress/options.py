@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, Literal, TypedDict, Unpack
 
+from agents_progress.caps import Caps
 from agents_progress.clock import Clock
 from agents_progress.disclosure import Disclosure
 from agents_progress.errors import UsageError
@@ -43,6 +44,7 @@ class Given(TypedDict, total=False):
     titles: Mapping[str, str]
     sinks: Sequence[Sink]
     coalesce: Coalesce | None
+    caps: Caps
     task_id: str | None
     run_id: str | None
     owner: str | None
@@ -66,6 +68,7 @@ class Options:
     titles: Mapping[str, str] = field(default_factory=dict)
     sinks: Sequence[Sink] = ()
     coalesce: Coalesce | None = field(default_factory=Coalesce)
+    caps: Caps = field(default_factory=Caps)
     task_id: str | None = None
     run_id: str | None = None
     owner: str | None = None
@@ -138,6 +141,7 @@ class Options:
             disclosure=self.disclosure,
             sinks=self.sinks,
             coalesce=self.coalesce,
+            caps=self.caps,
             deadline=self.deadline,
             settle=self.settle,
             patience=self.patience,

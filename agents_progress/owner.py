@@ -14,6 +14,7 @@ from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
+from agents_progress.caps import Caps
 from agents_progress.clock import Clock
 from agents_progress.disclosure import Disclosure, Draft, Screen
 from agents_progress.errors import AlreadyResumed, JournalError, NotPublishable
@@ -52,6 +53,7 @@ class Plan:
     disclosure: Disclosure = field(default_factory=Disclosure)
     sinks: Sequence[Sink] = ()
     coalesce: Coalesce | None = field(default_factory=Coalesce)
+    caps: Caps = field(default_factory=Caps)
     deadline: float | None = None
     settle: float = 30.0
     patience: float = 60.0
@@ -117,6 +119,7 @@ class Owner:
             Screen(plan.disclosure),
             clock=plan.clock,
             coalesce=plan.coalesce,
+            caps=plan.caps,
             origin=plan.origin,
             patience=plan.patience,
             on_fault=self.fault,
@@ -315,8 +318,7 @@ class Owner:
             self.fault("conclude", error)
         if final is not None and self._fault is None:
             self._write("disclose", (final,))
-            if outcome.final_output is not None:  # as published: masked once, like the event that carries it
-                outcome = replace(outcome, final_output=self.log.screen.mask(outcome.final_output))
+            outcome = replace(outcome, final_output=self.log.final_output)  # as published
         if self._fault is not None or final is None:
             reason = f"fault_{self._fault}" if self._fault is not None else outcome.reason or "unknown"
             outcome = replace(outcome, kind="unknown", reason=reason, final_output=None, error=None)
