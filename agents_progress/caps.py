@@ -152,14 +152,19 @@ class Quota:
     def _completed(self, payload: dict[str, Any]) -> dict[str, Any]:
         """A text that replaces its deltas may take the room that they had."""
         item = _item(payload)
-        room = self._text + self._sizes.pop(item, 0)
-        text = payload["text"]
-        cut = utf8(text) > room
-        if cut:
-            text, room = beginning(text, room), 0
-        self._text = max(room - utf8(text), 0)
-        self._sizes[item] = utf8(text)
-        return {**payload, "text": text + CUT} if cut else payload
+        before = self._sizes.setdefault(item, 0)
+        if "text" not in payload:
+            return payload
+        room = self._text + before
+        text = beginning(payload["text"], room)
+        self._sizes[item] = size = utf8(text)
+        if text == payload["text"]:
+            self._text = room - size
+            self._marked.discard(item)
+            return payload
+        self._text = 0
+        self._marked.add(item)
+        return {**payload, "text": text + CUT}
 
     def _count(self, item: _Item, size: int) -> None:
         self._text -= size
@@ -178,7 +183,7 @@ class Quota:
         payload = self._fitting(payload)
         if type_ in ROWS:
             self._move(*ROWS[type_], payload)
-        elif type_ == "text.completed" and "text" in payload:
+        elif type_ == "text.completed":
             payload, before = self._completed(payload), payload
             yield from () if payload is before else self._note("text")
         elif type_ in ENDINGS:
@@ -226,12 +231,12 @@ def _item(payload: Mapping[str, Any]) -> _Item:
 
 def utf8(text: str) -> int:
     """The bytes of a text."""
-    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def beginning(text: str, limit: int) -> str:
     """The characters of a text that fit whole into so many bytes."""
-    return text.encode(errors="surrogatepass")[:limit].decode(errors="ignore")
+    return text.encode(errors="replace")[:limit].decode(errors="ignore")
 
 
 def pieces(text: str, limit: int) -> Sequence[str]:

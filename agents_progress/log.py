@@ -12,11 +12,11 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from agents_progress.caps import Caps, Quota
 from agents_progress.clock import Clock, Stamp
+from agents_progress.coalesce import Coalesce, Gathering
 from agents_progress.disclosure import TEXTS, Screen
 from agents_progress.errors import Fenced, JournalUnavailable
 from agents_progress.events import Envelope
@@ -38,16 +38,6 @@ RETRY_AT_MOST_S: Final = 1.0
 """Pauses between two attempts to reach a journal that is away; each is twice the one before."""
 BREATH_S: Final = 0.00005
 """As long as a sleeping thread needs to wake."""
-
-
-@dataclass(frozen=True, slots=True)
-class Coalesce:
-    """Streamed text goes out when this many characters or seconds have gathered, or before any other event. Text that
-    arrives all at once goes out at once, however long.
-    """
-
-    chars: int = 64
-    seconds: float = 0.03
 
 
 class RunLog:
@@ -79,17 +69,13 @@ class RunLog:
         self._origin = origin
         self._patience = patience
         self._on_fault = on_fault
-        self._coalesce = coalesce
         self._quota = Quota(caps)
         self._pending_at_most, self._stored_bytes = caps.pending, 0
         self._monotonic = clock.monotonic
+        self._gathering = None if coalesce is None else Gathering(coalesce, clock.monotonic, self._say)
         self._now = Stamp(clock.wall).now
         self._loop = asyncio.get_running_loop()
         self._indexes: dict[str | tuple[str, str], int] = {}
-        self._open_item: tuple[str, str | None] = "", None
-        self._open_texts: list[str] = []
-        self._open_chars, self._open_since = 0, 0.0
-        self._timer: asyncio.TimerHandle | None = None
         self._pending: list[Envelope] = []
         self._recent: list[Envelope] = []
         self._waiters: list[asyncio.Future[None]] = []
@@ -109,8 +95,8 @@ class RunLog:
                 self._write_texts(payload["item_id"], payload["texts"])
                 return
             for screened_type, screened in self.screen.pass_on(type_, payload):
-                if screened_type == "text.delta" and self._coalesce is not None:
-                    self._gather(screened["item_id"], screened.get("channel"), (screened["text"],), self._coalesce)
+                if screened_type == "text.delta" and self._gathering is not None:
+                    self._gathering.add(screened["item_id"], screened.get("channel"), (screened["text"],))
                 else:
                     self._release()
                     self._say(screened_type, screened)
@@ -122,8 +108,8 @@ class RunLog:
         if not self.screen.transparent:
             for text in texts:
                 self.write("text.delta", {"item_id": item_id, "text": text})
-        elif self._coalesce is not None:
-            self._gather(item_id, None, texts, self._coalesce)
+        elif self._gathering is not None:
+            self._gathering.add(item_id, None, texts)
         elif self._quota.take(item_id, texts):
             self._stamp_texts(item_id, texts)
         else:
@@ -167,8 +153,8 @@ class RunLog:
         """Store the rest and end every reader."""
         await self.flush()
         self.closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._gathering is not None:
+            self._gathering.close()
         self._wake()
 
     async def seal(self) -> None:
@@ -183,45 +169,15 @@ class RunLog:
         self.broken = self.closed = True
         self._tenure.leave()
         self.view.close_transport()
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._gathering is not None:
+            self._gathering.close()
         if self._committing is not None:
             self._committing.cancel()
         self._wake()
 
-    def _gather(self, item_id: str, channel: str | None, texts: Sequence[str], coalesce: Coalesce) -> None:
-        if (item_id, channel) != self._open_item:
-            self._release()
-            self._open_item = item_id, channel
-        if not self._open_texts:
-            self._open_since = self._monotonic()
-        self._open_texts += texts
-        self._open_chars += sum(map(len, texts))
-        if self._open_chars >= coalesce.chars:
-            self._release()
-        elif self._timer is None:
-            self._timer = self._loop.call_later(coalesce.seconds, self._tick, coalesce.seconds)
-
-    def _tick(self, seconds: float) -> None:
-        """Release text that is old enough; look again when younger text is waiting."""
-        self._timer = None
-        if not self._open_texts:
-            return
-        left = self._open_since + seconds - self._monotonic()
-        if left <= 0:
-            self._release()
-        else:
-            self._timer = self._loop.call_later(left, self._tick, seconds)
-
     def _release(self) -> None:
-        if self._open_texts:
-            item_id, channel = self._open_item
-            payload = {"item_id": item_id, "text": "".join(self._open_texts)}
-            if channel is not None:
-                payload["channel"] = channel
-            self._open_texts.clear()
-            self._open_chars = 0
-            self._say("text.delta", payload)
+        if self._gathering is not None:
+            self._gathering.release()
 
     def _say(self, type_: str, payload: dict[str, Any]) -> None:
         """Stamp as much of a draft as the caps let pass."""

@@ -11,11 +11,11 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 
 from agents_progress.caps import Caps
 from agents_progress.clock import Clock
+from agents_progress.coalesce import Coalesce
 from agents_progress.disclosure import Disclosure
 from agents_progress.errors import UsageError
 from agents_progress.events import is_run_id
 from agents_progress.journal import Journal, MemoryJournal, Origin, open_journal
-from agents_progress.log import Coalesce
 from agents_progress.messages import LANGUAGES, Language
 from agents_progress.owner import Plan, Sink
 from agents_progress.payloads import Parent

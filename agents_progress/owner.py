@@ -16,12 +16,13 @@ from typing import Any, Final, Literal, TypeAlias
 
 from agents_progress.caps import Caps
 from agents_progress.clock import Clock
+from agents_progress.coalesce import Coalesce
 from agents_progress.disclosure import Disclosure, Draft, Screen
 from agents_progress.errors import AlreadyResumed, JournalError, NotPublishable
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
 from agents_progress.keeper import TAKEN
-from agents_progress.log import Coalesce, RunLog
+from agents_progress.log import RunLog
 from agents_progress.messages import Language
 from agents_progress.outcome import Evidence, Outcome, owner_finished
 from agents_progress.payloads import CancelMode, Parent
