@@ -71,6 +71,8 @@ class Caps:
                 raise UsageError(f"the cap {item.name}={given!r:.40} is too small; give a whole number from {least} on")
         if self.envelope > MAX_ENVELOPE_BYTES:
             raise UsageError(f"no reader takes an envelope of {self.envelope} bytes; give {MAX_ENVELOPE_BYTES} or less")
+        if self.pending < 2 * self.envelope:
+            raise UsageError(f"pending={self.pending} holds no two envelopes of {self.envelope} bytes; give more")
 
 
 class Quota:

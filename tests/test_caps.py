@@ -77,6 +77,8 @@ def test_a_cap_that_holds_nothing_is_refused_with_the_least_that_does(bad: dict[
 def test_an_envelope_that_no_reader_takes_is_refused() -> None:
     with pytest.raises(UsageError, match="no reader takes an envelope"):
         Caps(envelope=17 * KIB * KIB)
+    with pytest.raises(UsageError, match="holds no two envelopes"):
+        Caps(pending=KIB * KIB)
 
 
 @given(st.text(max_size=200), st.integers(4, 40))
@@ -359,7 +361,7 @@ class Stuck(MemoryJournal):
 async def test_too_much_that_waits_for_a_journal_breaks_the_log_at_once(answers: bool) -> None:
     gate, journal = asyncio.Event(), Stuck(answers)
     turns = [turn(text("hel", wait(gate), "x" * 200_000, chunk=1000))]
-    run = started(scripted(*turns), journal=journal, caps=Caps(pending=64 * KIB))
+    run = started(scripted(*turns), journal=journal, caps=Caps(envelope=SMALL, pending=64 * KIB))
     await reach(run, "run.started")
     gate.set()
     async with asyncio.timeout(5):  # the patience is a minute
@@ -381,5 +383,5 @@ async def test_a_run_that_says_more_than_may_wait_goes_on_as_long_as_its_journal
     turns_of_the_loop = [None] * 50
     deltas = [piece for _ in range(20) for piece in (text_delta("x" * 20_000), *turns_of_the_loop)]
     events = [response_created(), *turns_of_the_loop, *deltas, response_completed(message_item("x" * 400_000))]
-    run = started(Agent(name="A", model=Prebuilt(events)), caps=Caps(pending=64 * KIB))
+    run = started(Agent(name="A", model=Prebuilt(events)), caps=Caps(envelope=SMALL, pending=64 * KIB))
     assert (await run).kind == "succeeded" and run.view.text == "x" * 400_000
