@@ -11,11 +11,14 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary, ref
 
-from agents_progress.errors import AppendConflict, LeaseHeld, Sealed
+from agents_progress import telemetry
+from agents_progress.errors import AppendConflict, JournalError, LeaseHeld, Sealed
 from agents_progress.journal.base import Journal, Lease
+from agents_progress.telemetry import RunLogger
 
 logger = logging.getLogger("agents_progress")
 
@@ -79,6 +82,7 @@ class Keeper:
             try:
                 gone = journal.renew(held, self._ttl)
             except Exception as error:  # noqa: BLE001 - the next attempt may reach it again
+                telemetry.tell("lease.renewal.missed", len(held))
                 logger.warning("agents_progress: %d leases could not be renewed: %s", len(held), type(error).__name__)
                 continue
             finally:
@@ -103,13 +107,24 @@ def keeper_of(journal: Journal, ttl: float) -> Keeper:
         return keeper
 
 
+async def expire(journal: Journal) -> list[str]:
+    """Have lost runs declared lost, as :meth:`Journal.expire`, and count each by its reason."""
+    ended = await journal.expire()
+    for run_id in ended if telemetry.measured() else ():
+        with suppress(JournalError):  # erased since, or out of reach
+            row = await journal.run(run_id)
+            telemetry.tell("run.lost", 1, reason=row.standing.lost if row else None, seen_by="expiry")
+    return ended
+
+
 class Tenure:
     """The time for which one owner holds one run. Belongs to its event loop; ``lost`` is called there."""
 
-    def __init__(self, journal: Journal, run_id: str, lost: Callable[[], None]) -> None:
+    def __init__(self, journal: Journal, run_id: str, lost: Callable[[], None], logger: RunLogger) -> None:
         self._journal = journal
         self._run_id = run_id
         self._lost = lost
+        self._logger = logger
         self._loop = asyncio.get_running_loop()
         self._lease: Lease | None = None
 
@@ -121,7 +136,7 @@ class Tenure:
             keeper = keeper_of(self._journal, ttl)
             keeper.hold(self._lease, self._tell)
             if keeper.time_to_look():
-                await self._journal.expire()
+                await expire(self._journal)
         return self._lease
 
     def leave(self) -> None:
@@ -135,7 +150,7 @@ class Tenure:
         try:
             await self._journal.seal(self._run_id, lease=self._lease)
         except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run; the lease runs out
-            logger.warning("agents_progress: run %s: its log was not sealed: %s", self._run_id, type(error).__name__)
+            self._logger.warning("its log was not sealed: %s", type(error).__name__)
 
     def _tell(self) -> None:
         if not self._loop.is_closed():

@@ -8,12 +8,12 @@ nothing more is delivered, and readers are left without an ending.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from agents_progress import telemetry
 from agents_progress.caps import Caps, Quota
 from agents_progress.clock import Clock, Stamp
 from agents_progress.coalesce import Coalesce, Gathering
@@ -22,9 +22,8 @@ from agents_progress.errors import Fenced, JournalUnavailable
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
 from agents_progress.keeper import Tenure
+from agents_progress.telemetry import RunLogger
 from agents_progress.view import RunView
-
-logger = logging.getLogger("agents_progress")
 
 KEPT: Final = 1024
 """Envelopes kept in memory for readers that are nearly up to date; the others read from the journal."""
@@ -36,6 +35,7 @@ LAG: Final = 512
 RETRY_S: Final = 0.05
 RETRY_AT_MOST_S: Final = 1.0
 """Pauses between two attempts to reach a journal that is away; each is twice the one before."""
+UNSUPPORTED: Final = frozenset({"adapter.unsupported", "note.unsupported"})
 BREATH_S: Final = 0.00005
 """As long as a sleeping thread needs to wake."""
 
@@ -58,6 +58,7 @@ class RunLog:
         caps: Caps,
         origin: Origin,
         patience: float,
+        logger: RunLogger,
         on_fault: Callable[[str, BaseException], None],
     ) -> None:
         self.run_id = run_id
@@ -68,6 +69,7 @@ class RunLog:
         self.closed = self.broken = False
         self._origin = origin
         self._patience = patience
+        self._logger = logger
         self._on_fault = on_fault
         self._quota = Quota(caps)
         self._pending_at_most, self._stored_bytes = caps.pending, 0
@@ -81,10 +83,11 @@ class RunLog:
         self._waiters: list[asyncio.Future[None]] = []
         self._committing: asyncio.Task[None] | None = None
         self._unclaimed = True
-        self._tenure = Tenure(journal, run_id, self._lost)
+        self._tenure = Tenure(journal, run_id, self._lost, logger)
         self._appending = False
         self._hurry = asyncio.Event()
         self._not_before = 0.0
+        telemetry.watch(self)
 
     # Writing.
 
@@ -183,6 +186,8 @@ class RunLog:
         """Stamp as much of a draft as the caps let pass."""
         for passed_type, passed in self._quota.pass_on(type_, payload):
             self._stamp(passed_type, self._indexed(passed_type, passed))
+        if type_ in UNSUPPORTED:
+            telemetry.tell("adapter.unsupported", 1, what=payload["what"], name=payload["name"])
 
     def _indexed(self, type_: str, payload: dict[str, Any]) -> dict[str, Any]:
         """A delta with its place among the deltas of its item; any other payload as it is."""
@@ -284,12 +289,13 @@ class RunLog:
         while True:
             try:
                 lease = await self._tenure.begin()
-                return await self.journal.append(batch, origin=self._origin, claim=first, lease=lease)
+                with telemetry.appending(self.journal):
+                    return await self.journal.append(batch, origin=self._origin, claim=first, lease=lease)
             except JournalUnavailable:
                 if first:
                     raise
                 if pause == RETRY_S:
-                    logger.warning("agents_progress: run %s: the journal is away", self.run_id)
+                    self._logger.warning("the journal is away")
             await asyncio.sleep(pause)
             pause = min(2 * pause, RETRY_AT_MOST_S)
 
@@ -326,6 +332,7 @@ class RunLog:
 
         A reader that the journal does not answer ends there, without an ending; the run and other readers go on.
         """
+        behind = True
         while True:
             recent = self._recent
             if not recent or recent[-1].seq <= after_seq:
@@ -335,7 +342,9 @@ class RunLog:
                 self._waiters.append(waiter)
                 await waiter
                 continue
-            behind = recent[0].seq > after_seq + 1
+            before, behind = behind, recent[0].seq > after_seq + 1
+            if behind and not before:
+                telemetry.tell("reader.lag", recent[-1].seq - after_seq)
             batch = await self._stored(after_seq) if behind else recent[after_seq + 1 - recent[0].seq :]
             if not batch:
                 return
@@ -347,5 +356,5 @@ class RunLog:
         try:
             return await self.journal.read(self.run_id, after_seq, KEPT)
         except Exception as error:  # noqa: BLE001 - it concerns this reader alone
-            logger.warning("agents_progress: run %s: a reader was not answered: %s", self.run_id, type(error).__name__)
+            self._logger.warning("a reader was not answered: %s", type(error).__name__)
             return ()

@@ -8,12 +8,12 @@ draining goes on, one ERROR record names the stage, and the log ends unknown.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
+from agents_progress import telemetry
 from agents_progress.caps import Caps
 from agents_progress.clock import Clock
 from agents_progress.coalesce import Coalesce
@@ -27,10 +27,9 @@ from agents_progress.messages import Language
 from agents_progress.outcome import Evidence, Outcome, owner_finished
 from agents_progress.payloads import CancelMode, Parent
 from agents_progress.source import Drafts, Ending, Source, Take
+from agents_progress.telemetry import RunLogger
 from agents_progress.verify import Verifier, digest, judge, publish
 from agents_progress.view import RunView
-
-logger = logging.getLogger("agents_progress")
 
 Sink: TypeAlias = Callable[[Envelope], Awaitable[None] | None]
 CancelAnswer: TypeAlias = Literal["accepted", "already_cancelling", "already_ended"]
@@ -98,6 +97,7 @@ class Owner:
 
     def __init__(self, plan: Plan, start: Start, context: Context, beginning: Beginning | None) -> None:
         self.plan = plan
+        self.logger = RunLogger(plan.run_id, plan.task_id, plan.origin.labels)
         self.view = RunView(plan.run_id, plan.language)
         self.source: Source | None = None
         self.outcome: Outcome | None = None
@@ -123,12 +123,14 @@ class Owner:
             caps=plan.caps,
             origin=plan.origin,
             patience=plan.patience,
+            logger=self.logger,
             on_fault=self.fault,
         )
         self._sinks = [self._loop.create_task(self._feed(sink), context=context) for sink in plan.sinks]
         self.task = self._loop.create_task(self._own(), context=context, name=f"agents-progress {plan.run_id}")
         _held.add(self.task)
-        self.task.add_done_callback(_held.discard)
+        telemetry.tell("run.active", 1)
+        self.task.add_done_callback(self._over)
 
     # What the handle asks.
 
@@ -148,7 +150,7 @@ class Owner:
     def emit(self, stage: str, drafts: Drafts) -> None:
         """Write drafts that come from beside the stream. After the ending they are late, and dropped."""
         if self.ended:
-            logger.info("agents_progress: run %s: a late report was dropped", self.plan.run_id)
+            self.logger.info("a late report was dropped")
             return
         if self.source is not None:
             self.source.flush()  # what came before is said before
@@ -161,9 +163,7 @@ class Owner:
             return
         self._fault = stage
         if self._beginning is None or not isinstance(error, TAKEN):  # else somebody answered the pause first
-            logger.error(
-                "agents_progress: run %s: fault in stage %s: %s", self.plan.run_id, stage, type(error).__name__
-            )
+            self.logger.error("fault in stage %s: %s", stage, type(error).__name__)
 
     def _cancel_requested(self, mode: CancelMode, actor: str | None) -> None:
         if self._cancel is None:
@@ -364,9 +364,7 @@ class Owner:
             verdict = await judge(verifier, outcome.output, self.plan.verify_timeout)
         except Exception as error:  # noqa: BLE001 - no verdict is no acceptance
             self.error = error
-            logger.error(
-                "agents_progress: run %s: its verifier gave no verdict: %s", self.plan.run_id, type(error).__name__
-            )
+            self.logger.error("its verifier gave no verdict: %s", type(error).__name__)
             return
         payload: dict[str, Any] = {"digest": digest(outcome.final_output), "ok": verdict.ok}
         payload |= {name: value for name, value in (("check", verdict.check), ("reason", verdict.reason)) if value}
@@ -388,6 +386,14 @@ class Owner:
         else:
             self.finished.set_result(Outcome("unknown", 5, Evidence(settled=False), reason="owner_stopped"))
 
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """Nobody owns the run any more, in this process."""
+        _held.discard(task)
+        telemetry.tell("run.active", -1)
+        if self.finished.done() and not self.finished.exception():  # else there never was a run
+            outcome = self.finished.result()
+            telemetry.tell_end(outcome.kind, outcome.error["code"] if outcome.error else outcome.reason)
+
     async def _feed(self, sink: Sink) -> None:
         """Give one sink every envelope, in order. A sink that raises is named once and asked again for the next."""
         failed = False
@@ -399,4 +405,4 @@ class Owner:
             except Exception as error:  # noqa: BLE001 - a sink must not change the run or another sink
                 if not failed:
                     failed = True
-                    logger.error("agents_progress: run %s: a sink failed: %s", self.plan.run_id, type(error).__name__)
+                    self.logger.error("a sink failed: %s", type(error).__name__)

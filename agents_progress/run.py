@@ -16,6 +16,7 @@ from agents_progress.outcome import Outcome
 from agents_progress.owner import Beginning, CancelAnswer, Owner, Plan, Start
 from agents_progress.payloads import CancelMode
 from agents_progress.source import CancelledPause, Source
+from agents_progress.telemetry import RunLogger
 from agents_progress.view import RunView
 
 
@@ -65,6 +66,11 @@ class Run:
     def error(self) -> BaseException | None:
         """The real exception behind a failed run, or the journal's or the verifier's. Never leaves the process."""
         return self._owner.error
+
+    @property
+    def logger(self) -> RunLogger:
+        """Writes log records that carry the ids of this run, its task and its trace."""
+        return self._owner.logger
 
     # Waiting and reading.
 
