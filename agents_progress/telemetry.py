@@ -7,6 +7,7 @@ holds an id, nor a text that is not of a closed list or a name.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import threading
@@ -86,6 +87,12 @@ def tell(name: Name, amount: float, /, **attributes: str | None) -> None:
     teller = _tellers().get(name)
     if teller is not None:
         teller(amount, {_attribute(key): _word(value) for key, value in attributes.items() if value is not None})
+
+
+def count_active(owning: asyncio.Task[None]) -> None:
+    """Count a run as active for as long as the task that owns it goes on."""
+    tell("run.active", 1)
+    owning.add_done_callback(lambda task: tell("run.active", -1))
 
 
 def tell_end(kind: str, code: str | None) -> None:
@@ -173,14 +180,15 @@ class RunLogger(logging.LoggerAdapter[logging.Logger]):
     The trace id is that of the current OpenTelemetry span, else the run's label of this name, else None.
     """
 
-    def __init__(self, run_id: str, task_id: str, labels: Mapping[str, str]) -> None:
-        super().__init__(logging.getLogger("agents_progress"), {"run_id": run_id, "task_id": task_id})
-        self._said = f"agents_progress: run {run_id}: "
-        self._trace_id = labels.get("trace_id")
+    def __init__(self, run_id: str) -> None:
+        super().__init__(logging.getLogger("agents_progress"))
+        self.run_id = self.task_id = run_id
+        self.labels: Mapping[str, str] = {}
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        kwargs["extra"] = {**(self.extra or {}), "trace_id": current_trace_id() or self._trace_id}
-        return self._said + msg, kwargs
+        trace_id = current_trace_id() or self.labels.get("trace_id")
+        kwargs["extra"] = {"run_id": self.run_id, "task_id": self.task_id, "trace_id": trace_id}
+        return f"agents_progress: run {self.run_id}: {msg}", kwargs
 
 
 def current_trace_id() -> str | None:
