@@ -69,10 +69,8 @@ class RunLog:
         self.screen = screen
         self.seq = 0
         self.closed = self.broken = False
-        self._origin = origin
-        self._patience = patience
-        self._logger = logger
-        self._on_fault = on_fault
+        self._origin, self._patience = origin, patience
+        self._logger, self._on_fault = logger, on_fault
         self._quota = Quota(caps)
         self._pending_at_most, self._stored_bytes = caps.pending, 0
         self._monotonic = clock.monotonic
