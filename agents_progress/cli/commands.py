@@ -10,9 +10,12 @@ from importlib import import_module
 from typing import Any, Final
 
 from agents_progress.cli.doctor import doctor
+from agents_progress.cli.export import export
 from agents_progress.cli.journals import runs, show
+from agents_progress.cli.prune import age, prune
 from agents_progress.cli.replay import replay
 from agents_progress.cli.schema import schema
+from agents_progress.cli.tail import TOKEN, tail
 from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import LANGUAGES
 
@@ -40,6 +43,7 @@ def _at_least_one(text: str) -> int:
 
 _at_least_one.__name__ = "count"  # argparse says "invalid count value"
 
+_RUN_ID: Final = _option("run_id", metavar="RUN_ID")
 _LANGUAGE: Final = _option("--language", choices=LANGUAGES, default="en", help="of the sentences (default: en)")
 _JOURNAL: Final = _option(
     "--journal", metavar="URL", default=DEFAULT_URL, help=f"where the runs are (default: {DEFAULT_URL})"
@@ -85,7 +89,40 @@ COMMANDS: Final = (
         "show",
         show,
         "show one run of a journal",
-        (_option("run_id", metavar="RUN_ID"), _JOURNAL, _JSON, _LANGUAGE),
+        (_RUN_ID, _JOURNAL, _JSON, _LANGUAGE),
+    ),
+    Command(
+        "tail",
+        tail,
+        "follow one run live, until its log is closed",
+        (
+            _option("run", metavar="URL|RUN_ID", help="https://HOST/runs/RUN_ID of a server, or a run of the journal"),
+            _JOURNAL,
+            _option("--continued", action="store_true", help="after a pause, follow the run that goes on"),
+            _option(
+                "--token-file", metavar="FILE", help=f"where the server's token is (default: the variable {TOKEN})"
+            ),
+            _LANGUAGE,
+        ),
+    ),
+    Command(
+        "export",
+        export,
+        "print the log of a run, one envelope a line, for replay",
+        (_RUN_ID, _JOURNAL, _option("--output", "-o", metavar="FILE", help="write a new file instead")),
+    ),
+    Command(
+        "prune",
+        prune,
+        "replace the logs of old runs by snapshots; runs that go on or wait are left alone",
+        (
+            _option(
+                "--older-than", type=age, required=True, metavar="AGE", help="silent for longer: 30d, 12h, 90m or 5s"
+            ),
+            _option("--erase", action="store_true", help="remove everything about them instead"),
+            _option("--dry-run", action="store_true", help="only say which they are"),
+            _JOURNAL,
+        ),
     ),
     Command("doctor", doctor, "say what is installed, whether it was verified, and what differs", ()),
     Command(

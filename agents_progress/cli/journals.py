@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import shutil
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any
 
 from agents_progress.cli.printing import FINE, say, say_json
-from agents_progress.errors import CursorExpired, JournalUnavailable, RunNotFound
-from agents_progress.events import is_run_id
-from agents_progress.journal import Journal, RunRow, open_journal
+from agents_progress.cli.stored import asked, continuation, stored_view
+from agents_progress.journal import Journal, RunRow
 from agents_progress.labels import label
 from agents_progress.messages import Language, sentence
 from agents_progress.plaintext import clean, cut
 from agents_progress.render import render
 from agents_progress.view import RunView
-
-T = TypeVar("T")
-
-_PAGE: Final = 1000
-
-
-def asked(url: str, question: Callable[[Journal], Awaitable[T]]) -> T:
-    """What a journal answers; one that does not exist is refused and not made."""
-
-    async def ask() -> T:
-        journal = open_journal(url, create=False)
-        try:
-            with suppress(JournalUnavailable):  # it may be readable only
-                await journal.expire()  # a run whose owner is gone is not running
-            return await question(journal)
-        finally:
-            await journal.close()
-
-    return asyncio.run(ask())
 
 
 def runs(chosen: argparse.Namespace) -> int:
@@ -75,8 +52,8 @@ def _run_fields(row: RunRow, continued_as: str | None, language: Language) -> di
 
 def show(chosen: argparse.Namespace) -> int:
     async def question(journal: Journal) -> tuple[RunView, RunRow | None]:
-        view = await _view(journal, chosen.run_id, chosen.language)
-        return view, await _continuation(journal, view)
+        view = await stored_view(journal, chosen.run_id, chosen.language)
+        return view, await continuation(journal, view)
 
     view, later = asked(chosen.journal, question)
     if chosen.json:
@@ -89,29 +66,3 @@ def show(chosen: argparse.Namespace) -> int:
     width = shutil.get_terminal_size((80, 24)).columns
     say(render(view, width).removesuffix("\n"))
     return FINE
-
-
-async def _continuation(journal: Journal, view: RunView) -> RunRow | None:
-    """The newest run of the task, where that goes on from a paused one."""
-    if view.standing.outcome != "paused" or view.task_id is None:
-        return None
-    (newest,) = await journal.runs(task_id=view.task_id, limit=1) or (None,)
-    return None if newest is None or newest.run_id == view.run_id else newest
-
-
-async def _view(journal: Journal, run_id: str, language: Language) -> RunView:
-    """The run as far as the journal has it. A run without an ending is still open as far as anybody here knows."""
-    view, page = RunView(run_id, language), []
-    if is_run_id(run_id):
-        try:
-            page = await journal.read(run_id, 0, _PAGE)
-        except CursorExpired as pruned:
-            view = RunView.from_snapshot(pruned.snapshot, language)
-            page = await journal.read(run_id, view.seq, _PAGE)
-    if not page and not view.seq:
-        raise RunNotFound(f"the journal holds no run {run_id}; `agents-progress runs` lists those it has")
-    while page:
-        for envelope in page:
-            view.feed(envelope.to_dict())  # checked again: a file may have been written by anybody
-        page = await journal.read(run_id, page[-1].seq, _PAGE)
-    return view

@@ -14,9 +14,9 @@ REFUSED: Final = 2
 INTERRUPTED: Final = 130
 
 EXIT_CODES: Final = """exit codes:
-  0    what was asked for was printed
-  1    the answer is no: the schema differs, or the installed SDK cannot be used
-  2    it could not be done: a wrong option, a bad or unknown file, run or journal, or the output was closed
+  0    what was asked for was printed or done; of a followed run: it is done
+  1    the answer is no: the schema differs, the installed SDK cannot be used, or a followed run is not done
+  2    it could not be done: a wrong option, a bad or unknown file, run, journal or server, or the output was closed
   130  interrupted
 """
 
