@@ -61,6 +61,8 @@ class Decorated(Generic[P]):
             returned = self._function(*args, **kwargs)
             return await returned if inspect.isawaitable(returned) else returned  # type: ignore[no-any-return]
         compat.require_supported()
+        if self._options.exclusive is not None and self._options.journal is None:
+            raise UsageError("runs share an exclusive key in a journal; name it with `journal=`")
         plan = self._options.plan(self._function, parent=_parent())
         plan = await plan.claimed(wait=self._options.exclusive_wait, anew=True)
         try:

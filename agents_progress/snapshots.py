@@ -10,7 +10,10 @@ from agents_progress.telemetry import RunLogger
 from agents_progress.view import RunView
 
 EVERY: Final = 10_000
-"""Envelopes from one snapshot to the next."""
+PART: Final = 10
+"""Envelopes from one snapshot to the next: so many, or so small a part of the log, so that what all of them cost grows
+as the log does.
+"""
 WORTH_IT: Final = 1_000
 """A log that ends with fewer since the last one is read as fast without another."""
 
@@ -29,9 +32,10 @@ class Snapshots:
         self._upto = 0
         self._storing: asyncio.Task[None] | None = None
 
-    def grown(self, seq: int, by: int = EVERY) -> None:
+    def grown(self, seq: int, by: int | None = None) -> None:
         """Keep a snapshot when the log, stored up to ``seq``, has grown enough since the last one."""
-        if seq - self._upto >= by and self.usable and self._storing is None:
+        enough = max(EVERY, self._upto // PART) if by is None else by
+        if seq - self._upto >= enough and self.usable and self._storing is None:
             self._upto = seq
             self._storing = asyncio.get_running_loop().create_task(self._store())
 
