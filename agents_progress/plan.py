@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from agents_progress.caps import Caps
 from agents_progress.claim import Claim, claim
 from agents_progress.clock import Clock
+from agents_progress.coalesce import Coalesce
 from agents_progress.disclosure import Disclosure, Draft
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
-from agents_progress.log import Coalesce
 from agents_progress.messages import Language
 from agents_progress.payloads import Parent
 from agents_progress.verify import Verifier
@@ -37,6 +38,7 @@ class Plan:
     disclosure: Disclosure = field(default_factory=Disclosure)
     sinks: Sequence[Sink] = ()
     coalesce: Coalesce | None = field(default_factory=Coalesce)
+    caps: Caps = field(default_factory=Caps)
     deadline: float | None = None
     settle: float = 30.0
     patience: float = 60.0
@@ -50,9 +52,11 @@ class Plan:
     shared: bool = False
     claim: Claim | None = None
 
-    async def claimed(self, *, wait: float = 0.0, anew: bool = False) -> Plan:
-        """The same plan with the run in hand, as what the journal knew of it. Raises as :func:`claim` does."""
-        taken = await claim(self.journal, self.run_id, exclusive=self.exclusive, wait=wait, anew=anew)
+    async def claimed(self, *, wait: float = 0.0, patience: float = 0.0, anew: bool = False) -> Plan:
+        """The same plan with the run in hand, as what the journal knew of it. Arguments and errors as :func:`claim`."""
+        taken = await claim(
+            self.journal, self.run_id, exclusive=self.exclusive, wait=wait, patience=patience, anew=anew
+        )
         plan = replace(self, run_id=taken.run_id, attempt=taken.attempt or self.attempt, claim=taken)
         if (known := taken.known) is None:
             return plan
