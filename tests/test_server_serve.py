@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -278,3 +279,31 @@ def test_a_port_that_is_taken_is_an_os_error_of_its_own_kind(here: Path) -> None
 )
 def test_a_journal_is_shown_without_what_is_secret_in_its_url(url: str, shown: str) -> None:
     assert redacted(url) == shown
+
+
+def test_a_certificate_that_cannot_be_read_is_said_before_the_address(here: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(OSError, match="No such file"):
+        serve(Serving("shop:quick", journal="memory://", port=0, certificate="no.pem", key="no.key"), said.append)
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("module", "missing"), [("agents_progress.server", "starlette"), ("agents_progress.server.serve", "uvicorn")]
+)
+def test_a_missing_extra_is_named(module: str, missing: str) -> None:
+    code = f"""
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "{missing}":
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Refuse())
+try:
+    import {module}
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout.startswith("ServerExtraMissing")
+    assert "pip install 'agents-progress[server]'" in done.stdout
