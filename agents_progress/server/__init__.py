@@ -1,0 +1,1 @@
+"""Runs over HTTP: an ASGI app to mount, and a service for one function."""
