@@ -26,6 +26,7 @@
         * :exc:`Fenced`
         * :exc:`LeaseHeld`
         * :exc:`Sealed`
+        * :exc:`AlreadyEnded`
         * :exc:`RunErased`
         * :exc:`CursorExpired`
         * :exc:`JournalUnreadable`
@@ -152,6 +153,10 @@ class LeaseHeld(JournalError):
 
 class Sealed(JournalError):
     """Nothing more can be written to this run: its log is closed."""
+
+
+class AlreadyEnded(JournalError):
+    """A run with this id has ended, so it is not started again. Nothing was executed."""
 
 
 class RunErased(JournalError):
