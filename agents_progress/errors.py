@@ -12,6 +12,7 @@
         * :exc:`BadRecording`
         * :exc:`TerminalExtraMissing`
         * :exc:`JournalExtraMissing`
+        * :exc:`ClientExtraMissing`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
@@ -33,6 +34,9 @@
         * :exc:`JournalUnavailable`
         * :exc:`JournalClosed`
         * :exc:`RunNotFound`
+    * :exc:`RemoteError`: a server of runs refused or could not be reached
+        * :exc:`Refused`
+        * :exc:`Unreachable`
     * :exc:`ResumeError`: a paused run that cannot be continued like this
         * :exc:`NotPaused`
         * :exc:`NotRepeatable`
@@ -48,6 +52,7 @@ test.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -97,6 +102,10 @@ class TerminalExtraMissing(UsageError, ImportError):
 
 class JournalExtraMissing(UsageError, ImportError):
     """The journal behind this URL needs a package that is not installed."""
+
+
+class ClientExtraMissing(UsageError, ImportError):
+    """The client needs a package that is not installed."""
 
 
 class NoVerdict(UsageError, TypeError):
@@ -185,6 +194,37 @@ class JournalClosed(JournalError):
 
 class RunNotFound(JournalError, LookupError):
     """The journal holds no run with this id."""
+
+
+class RemoteError(ProgressError):
+    """A server of runs refused a request or could not be reached."""
+
+
+class Refused(RemoteError):
+    """The server answered, and not with what was asked for.
+
+    ``status`` is that of HTTP and ``code`` the server's word for the reason. ``facts`` is what it said besides, as it
+    said it: who answered first, for example. ``retry_after_s`` is when to come back, None when it did not say.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        facts: Mapping[str, Any] | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(f"{message} ({status} {code})")
+        self.status = status
+        self.code = code
+        self.facts = dict(facts or {})
+        self.retry_after_s = retry_after_s
+
+
+class Unreachable(RemoteError):
+    """No answer came, or a feed did not go on for longer than the patience that was given."""
 
 
 class ResumeError(ProgressError):
