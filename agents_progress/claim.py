@@ -11,7 +11,7 @@ from typing import Final
 from agents_progress.errors import AlreadyEnded, AppendConflict, JournalError, LeaseHeld, Sealed
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Request, RunRow
-from agents_progress.keeper import Tenure
+from agents_progress.keeper import Tenure, expire
 
 LOOK_S: Final = 0.05
 LOOK_AT_MOST_S: Final = 1.0
@@ -59,7 +59,7 @@ async def claim(
             if await journal.run(run_id) is None:
                 raise
         except LeaseHeld:
-            if row is None and run_id in await journal.expire():
+            if row is None and run_id in await expire(journal):
                 continue  # whoever had it never began
             if time.monotonic() >= until:
                 raise
@@ -71,7 +71,7 @@ async def _known(journal: Journal, run_id: str) -> RunRow | None:
     """What the journal has of a run. One whose owner is late is declared lost first."""
     row = await journal.run(run_id)
     if row is not None and row.lease_left_s is not None and row.lease_left_s <= 0:
-        await journal.expire()
+        await expire(journal)
         row = await journal.run(run_id)
     return row
 

@@ -16,6 +16,7 @@ from agents_progress.errors import ProgressError, UnknownInteraction, UsageError
 from agents_progress.journal.base import Journal, Request
 from agents_progress.outcome import Outcome
 from agents_progress.payloads import CancelMode
+from agents_progress.telemetry import RunLogger
 from agents_progress.view import RunView
 
 logger = logging.getLogger("agents_progress")
@@ -29,6 +30,8 @@ class Steered(Protocol):
 
     id: str
 
+    @property
+    def logger(self) -> RunLogger: ...
     @property
     def continued(self) -> Steered | None: ...
     @property
@@ -99,9 +102,9 @@ class Watcher:
         try:
             self._verbs[verb](run, object_, request)
         except ProgressError as error:
-            logger.warning("agents_progress: run %s: %.80r was dropped: %s", run.id, request.key, type(error).__name__)
+            run.logger.warning("%.80r was dropped: %s", request.key, type(error).__name__)
         except Exception as error:  # noqa: BLE001 - a fault in one request must not keep others from being heard
-            logger.error("agents_progress: run %s: %.80r failed: %s", run.id, request.key, type(error).__name__)
+            run.logger.error("%.80r failed: %s", request.key, type(error).__name__)
 
     def _cancel(self, run: Steered, mode: str, request: Request) -> None:
         if mode not in get_args(CancelMode):

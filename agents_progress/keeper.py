@@ -15,8 +15,10 @@ from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary, ref
 
+from agents_progress import telemetry
 from agents_progress.errors import AlreadyEnded, AppendConflict, JournalError, LeaseHeld, Sealed
 from agents_progress.journal.base import Journal, Lease
+from agents_progress.telemetry import RunLogger
 
 logger = logging.getLogger("agents_progress")
 
@@ -83,6 +85,7 @@ class Keeper:
             try:
                 gone = journal.renew(held, self._ttl)
             except Exception as error:  # noqa: BLE001 - the next attempt may reach it again
+                telemetry.tell("lease.renewal.missed", len(held))
                 logger.warning("agents_progress: %d leases could not be renewed: %s", len(held), type(error).__name__)
                 continue
             finally:
@@ -107,6 +110,16 @@ def keeper_of(journal: Journal, ttl: float) -> Keeper:
         return keeper
 
 
+async def expire(journal: Journal) -> list[str]:
+    """Have lost runs declared lost, as :meth:`Journal.expire`, and count each by its reason."""
+    ended = await journal.expire()
+    for run_id in ended if telemetry.measured() else ():
+        with suppress(JournalError):  # erased since, or out of reach
+            row = await journal.run(run_id)
+            telemetry.tell("run.lost", 1, reason=row.standing.lost if row else None, seen_by="expiry")
+    return ended
+
+
 class Tenure:
     """The time for which one owner holds one run, and the ``exclusive`` key with it. Belongs to its event loop.
 
@@ -116,6 +129,7 @@ class Tenure:
     def __init__(self, journal: Journal, run_id: str, exclusive: str | None = None) -> None:
         self.run_id = run_id
         self.lost: Callable[[], None] = lambda: None
+        self.logger = RunLogger(run_id)
         self._journal = journal
         self._exclusive = exclusive
         self._loop = asyncio.get_running_loop()
@@ -136,7 +150,7 @@ class Tenure:
                 keeper = keeper_of(self._journal, ttl)
                 keeper.hold(self._lease, self._tell)
                 if keeper.time_to_look():
-                    await self._journal.expire()
+                    await expire(self._journal)
         return self._lease
 
     def leave(self) -> None:
@@ -152,7 +166,7 @@ class Tenure:
         try:
             await self._journal.seal(self.run_id, lease=self._lease)
         except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run; the lease runs out
-            logger.warning("agents_progress: run %s: its log was not sealed: %s", self.run_id, type(error).__name__)
+            self.logger.warning("its log was not sealed: %s", type(error).__name__)
 
     def _drop(self) -> None:
         if self._lease is not None and self._journal.lease_s is not None:

@@ -10,12 +10,13 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, Literal, TypedDict, Unpack
 
+from agents_progress.caps import Caps
 from agents_progress.clock import Clock
+from agents_progress.coalesce import Coalesce
 from agents_progress.disclosure import Disclosure
 from agents_progress.errors import UsageError
 from agents_progress.events import is_run_id
 from agents_progress.journal import Journal, MemoryJournal, Origin, open_journal
-from agents_progress.log import Coalesce
 from agents_progress.messages import LANGUAGES, Language
 from agents_progress.payloads import Parent
 from agents_progress.plan import Plan, Sink
@@ -44,6 +45,7 @@ class Given(TypedDict, total=False):
     titles: Mapping[str, str]
     sinks: Sequence[Sink]
     coalesce: Coalesce | None
+    caps: Caps
     task_id: str | None
     run_id: str | None
     owner: str | None
@@ -71,6 +73,7 @@ class Options:
     titles: Mapping[str, str] = field(default_factory=dict)
     sinks: Sequence[Sink] = ()
     coalesce: Coalesce | None = field(default_factory=Coalesce)
+    caps: Caps = field(default_factory=Caps)
     task_id: str | None = None
     run_id: str | None = None
     owner: str | None = None
@@ -154,6 +157,7 @@ class Options:
             disclosure=self.disclosure,
             sinks=self.sinks,
             coalesce=self.coalesce,
+            caps=self.caps,
             deadline=self.deadline,
             settle=self.settle,
             patience=self.patience,

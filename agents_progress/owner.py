@@ -8,7 +8,6 @@ draining goes on, one ERROR record names the stage, and the log ends unknown.
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from contextvars import Context
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias
 
+from agents_progress import telemetry
 from agents_progress.disclosure import Draft, Screen
 from agents_progress.errors import AlreadyResumed, JournalError, JournalUnavailable, NotPublishable
 from agents_progress.keeper import TAKEN
@@ -27,8 +27,6 @@ from agents_progress.source import Drafts, Ending, Source, Take
 from agents_progress.unread import Audience
 from agents_progress.verify import digest, judge, publish
 from agents_progress.view import RunView
-
-logger = logging.getLogger("agents_progress")
 
 CancelAnswer: TypeAlias = Literal["accepted", "already_cancelling", "already_ended"]
 Start: TypeAlias = Callable[[], Awaitable[Source]]
@@ -56,6 +54,7 @@ class Owner:
 
     def __init__(self, plan: Plan, start: Start, context: Context, beginning: Beginning | None) -> None:
         self.plan = plan
+        self.logger = telemetry.RunLogger(plan.run_id)
         self.view = RunView(plan.run_id, plan.language)
         self.source: Source | None = None
         self.outcome: Outcome | None = None
@@ -78,8 +77,10 @@ class Owner:
             Screen(plan.disclosure),
             clock=plan.clock,
             coalesce=plan.coalesce,
+            caps=plan.caps,
             origin=plan.origin,
             patience=plan.patience,
+            logger=self.logger,
             on_fault=self.fault,
         )
         self._adopt(plan)
@@ -87,7 +88,8 @@ class Owner:
         self._sinks = [self._loop.create_task(self._feed(sink), context=context) for sink in plan.sinks]
         self.task = self._loop.create_task(self._own(), context=context, name=f"agents-progress {plan.run_id}")
         _held.add(self.task)
-        self.task.add_done_callback(_held.discard)
+        telemetry.count_active(self.task)
+        self.task.add_done_callback(self._over)
 
     # What the handle asks.
 
@@ -107,7 +109,7 @@ class Owner:
     def emit(self, stage: str, drafts: Drafts) -> None:
         """Write drafts that come from beside the stream. After the ending they are late, and dropped."""
         if self.ended:
-            logger.info("agents_progress: run %s: a late report was dropped", self.plan.run_id)
+            self.logger.info("a late report was dropped")
             return
         if self.source is not None:
             self.source.flush()  # what came before is said before
@@ -120,9 +122,7 @@ class Owner:
             return
         self._fault = stage
         if self._beginning is None or not isinstance(error, TAKEN):  # else somebody answered the pause first
-            logger.error(
-                "agents_progress: run %s: fault in stage %s: %s", self.plan.run_id, stage, type(error).__name__
-            )
+            self.logger.error("fault in stage %s: %s", stage, type(error).__name__)
 
     def _cancel_requested(self, mode: CancelMode, actor: str | None) -> None:
         if self._cancel is None:
@@ -190,6 +190,7 @@ class Owner:
 
     def _adopt(self, plan: Plan) -> None:
         self.plan = plan
+        self.logger.task_id, self.logger.labels = plan.task_id, plan.origin.labels
         if plan.claim is not None:
             self.log.adopt(plan.claim)
 
@@ -295,8 +296,7 @@ class Owner:
             self.fault("conclude", error)
         if final is not None and self._fault is None:
             self._write("disclose", (final,))
-            if outcome.final_output is not None:  # as published: masked once, like the event that carries it
-                outcome = replace(outcome, final_output=self.log.screen.mask(outcome.final_output))
+            outcome = replace(outcome, final_output=self.log.final_output)  # as published
         if self._fault is not None or final is None:
             reason = f"fault_{self._fault}" if self._fault is not None else outcome.reason or "unknown"
             outcome = replace(outcome, kind="unknown", reason=reason, final_output=None, error=None)
@@ -341,9 +341,7 @@ class Owner:
             verdict = await judge(verifier, outcome.output, self.plan.verify_timeout)
         except Exception as error:  # noqa: BLE001 - no verdict is no acceptance
             self.error = error
-            logger.error(
-                "agents_progress: run %s: its verifier gave no verdict: %s", self.plan.run_id, type(error).__name__
-            )
+            self.logger.error("its verifier gave no verdict: %s", type(error).__name__)
             return
         payload: dict[str, Any] = {"digest": digest(outcome.final_output), "ok": verdict.ok}
         payload |= {name: value for name, value in (("check", verdict.check), ("reason", verdict.reason)) if value}
@@ -376,9 +374,17 @@ class Owner:
         self.log.write_lost(reason)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.plan.settle):
-                await self.log.flush()
                 await self.log.close()
                 await self.log.seal()
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """Nobody owns the run any more, in this process."""
+        _held.discard(task)
+        if self.finished.exception() is None:
+            outcome = self.finished.result()
+            telemetry.tell_end(outcome.kind, outcome.error["code"] if outcome.error else outcome.reason)
+        elif self.view.standing.lost is not None:
+            telemetry.tell_end("unknown", self.view.standing.lost)
 
     async def _feed(self, sink: Sink) -> None:
         """Give one sink every envelope, in order. A sink that raises is named once and asked again for the next."""
@@ -391,4 +397,4 @@ class Owner:
             except Exception as error:  # noqa: BLE001 - a sink must not change the run or another sink
                 if not failed:
                     failed = True
-                    logger.error("agents_progress: run %s: a sink failed: %s", self.plan.run_id, type(error).__name__)
+                    self.logger.error("a sink failed: %s", type(error).__name__)

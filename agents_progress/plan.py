@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from agents_progress.caps import Caps
 from agents_progress.claim import Claim, claim
 from agents_progress.clock import Clock
+from agents_progress.coalesce import Coalesce
 from agents_progress.disclosure import Disclosure, Draft
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
-from agents_progress.log import Coalesce
 from agents_progress.messages import Language
 from agents_progress.payloads import Parent
 from agents_progress.verify import Verifier
@@ -37,6 +38,7 @@ class Plan:
     disclosure: Disclosure = field(default_factory=Disclosure)
     sinks: Sequence[Sink] = ()
     coalesce: Coalesce | None = field(default_factory=Coalesce)
+    caps: Caps = field(default_factory=Caps)
     deadline: float | None = None
     settle: float = 30.0
     patience: float = 60.0

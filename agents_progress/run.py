@@ -18,6 +18,7 @@ from agents_progress.owner import CancelAnswer, Owner, Start
 from agents_progress.payloads import CancelMode
 from agents_progress.plan import Beginning, Plan
 from agents_progress.source import CancelledPause, Source
+from agents_progress.telemetry import RunLogger
 from agents_progress.view import RunView
 
 
@@ -72,6 +73,11 @@ class Run:
     def error(self) -> BaseException | None:
         """The real exception behind a failed run, or the journal's or the verifier's. Never leaves the process."""
         return self._owner.error
+
+    @property
+    def logger(self) -> RunLogger:
+        """Writes log records that carry the ids of this run, its task and its trace."""
+        return self._owner.logger
 
     # Waiting and reading.
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Final
 
 from agents_progress.journal.base import Journal
+from agents_progress.telemetry import RunLogger
 from agents_progress.view import RunView
-
-logger = logging.getLogger("agents_progress")
 
 EVERY: Final = 10_000
 PART: Final = 10
@@ -26,10 +24,11 @@ class Snapshots:
     A journal that ends with this process needs none. ``usable`` is false once the view does not show the stored log.
     """
 
-    def __init__(self, journal: Journal, view: RunView) -> None:
+    def __init__(self, journal: Journal, view: RunView, logger: RunLogger) -> None:
         self.usable = journal.lease_s is not None
         self._journal = journal
         self._view = view
+        self._logger = logger
         self._upto = 0
         self._storing: asyncio.Task[None] | None = None
 
@@ -52,8 +51,6 @@ class Snapshots:
             if self.usable:
                 await self._journal.keep_snapshot(self._view.run_id, self._view.snapshot())
         except Exception as error:  # noqa: BLE001 - readers begin further back, that is all
-            logger.warning(
-                "agents_progress: run %s: a snapshot was not kept: %s", self._view.run_id, type(error).__name__
-            )
+            self._logger.warning("a snapshot was not kept: %s", type(error).__name__)
         finally:
             self._storing = None
