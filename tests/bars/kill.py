@@ -46,6 +46,7 @@ class Killed:
     run_ids: Sequence[str]
     delivered: Path
     tailed: dict[str, list[Envelope]] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
     found: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
@@ -98,8 +99,9 @@ async def _judge(killed: Killed, journal: Journal, run_id: str, before: list[Env
     killed.expect(" ".join(SAID).startswith(" ".join(message.text for message in view.messages)), f"{run_id}: text")
     # Its tail from another process ends by itself now, with everything that is stored.
     give_up = time.monotonic() + 5
-    while len(tailed) < len(stored) and time.monotonic() < give_up:
+    while run_id not in killed.ended and time.monotonic() < give_up:
         await asyncio.sleep(0.02)
+    killed.expect(run_id in killed.ended, f"{run_id}: a live tail did not end")
     killed.expect(tailed == stored, f"{run_id}: a live tail saw {len(tailed)} of {len(stored)}, or others")
 
 
@@ -146,27 +148,29 @@ async def _follow(watcher: Journal, run_id: str, killed: Killed) -> None:
     seen = killed.tailed[run_id] = []
     async for envelope in watcher.tail(run_id):
         seen.append(envelope)
+    killed.ended.add(run_id)
 
 
 async def lifetime(nursery: Nursery, places: Places, folder: Path) -> float:
-    """How long an owner lives when nobody kills it, in seconds: the median of three."""
-    lives = []
-    for number in range(3):
-        place, began = places(), time.monotonic()
+    """How long an owner lives when nobody kills it, in seconds: the median of three at once."""
+
+    async def one(number: int) -> float:
         run_ids = [f"r{n}" for n in range(RUNS)]
+        place, began = places(), time.monotonic()
         about = {"url": place.url, "prefix": place.prefix, "lease_s": LEASE_S, "run_ids": run_ids}
         child = nursery.born({**about, "delivered": str(folder / f"life-{number}")})
         await child.gone()
         child.close()
-        lives.append(time.monotonic() - began)
-    return statistics.median(lives)
+        return time.monotonic() - began
+
+    return statistics.median(await asyncio.gather(*(one(number) for number in range(3))))
 
 
-async def backend(name: str, points: int, at_once: int, figures: Figures) -> None:
+async def backend(name: str, nursery: Nursery, points: int, at_once: int, figures: Figures) -> None:
     """Kill at as many points, spread evenly over a life and shuffled."""
-    with stores(name) as places, TemporaryDirectory() as folder, Nursery("owner") as nursery:
+    with stores(name) as places, TemporaryDirectory() as folder:
         life = await lifetime(nursery, places, Path(folder))
-        moments = [life * 1.05 * (point + random.random()) / points for point in range(points)]
+        moments = [life * (point + random.random()) / points for point in range(points)]
         random.shuffle(moments)
         free = asyncio.Semaphore(at_once)
 
@@ -191,8 +195,9 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     set_tracing_disabled(True)
     figures = Figures("kill")
-    for name in chosen.backend or BACKENDS:
-        asyncio.run(backend(name, chosen.points, chosen.at_once, figures))
+    with Nursery("owner") as nursery:
+        for name in chosen.backend or BACKENDS:
+            asyncio.run(backend(name, nursery, chosen.points, chosen.at_once, figures))
     return figures.end()
 
 

@@ -54,7 +54,7 @@ def stores(backend: str) -> Iterator[Places]:
             case "postgres":
                 yield schemas(open_until_then.enter_context(Postgres()))
             case "pgbouncer":
-                postgres = open_until_then.enter_context(Postgres())
+                postgres = open_until_then.enter_context(Postgres(connections=300))
                 yield databases(postgres, open_until_then.enter_context(PgBouncer(postgres)))
             case "redis":
                 yield prefixes(open_until_then.enter_context(Redis()))

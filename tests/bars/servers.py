@@ -256,6 +256,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 4
+server_idle_timeout = 1
 max_client_conn = 500
 """)
 
