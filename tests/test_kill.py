@@ -12,7 +12,6 @@ from bars.places import BACKENDS
 from bars.servers import Missing
 
 
-
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
     with Nursery("owner") as warm:

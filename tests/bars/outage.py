@@ -124,7 +124,9 @@ async def outage(
     lost = await other.expire()
     await asyncio.wait(tails, timeout=10)
     ends = Counter(outcome.kind for outcome in outcomes)
-    figures.say(f"{name} ({was_away:.1f} s): {dict(ends)}, {len(lost)} lost; tails elsewhere began again {faults.total()} times {dict(faults)}")
+    figures.say(
+        f"{name} ({was_away:.1f} s): {dict(ends)}, {len(lost)} lost; tails elsewhere began again {faults.total()} times {dict(faults)}"
+    )
     bad, faulty = 0, Counter[str]()
     for number, (run, told) in enumerate(zip(started, seen, strict=True)):
         stored = await other.read(run.id, limit=100_000)
@@ -140,7 +142,9 @@ async def outage(
     await other.close()
 
 
-def judged(run: Run, stored: Sequence[Envelope], told: Sequence[Envelope], said: str, *, may_be_lost: bool) -> list[str]:
+def judged(
+    run: Run, stored: Sequence[Envelope], told: Sequence[Envelope], said: str, *, may_be_lost: bool
+) -> list[str]:
     """What is wrong with a run after the outage, in words."""
     view = RunView(run.id)
     for envelope in stored:
@@ -152,18 +156,27 @@ def judged(run: Run, stored: Sequence[Envelope], told: Sequence[Envelope], said:
         wrong.append(f"a tail saw {len(told)} of {len(stored)}")
     texts = [message.text for message in view.messages]
     if view.status == "done":
-        if texts != [said, said] or list(view.tools.values()) != ["returned"] or run.outcome is None or not run.outcome.accepted:
+        if (
+            texts != [said, said]
+            or list(view.tools.values()) != ["returned"]
+            or run.outcome is None
+            or not run.outcome.accepted
+        ):
             wrong.append(f"done, yet other than the model said: {[len(part) for part in texts]}, {dict(view.tools)}")
     elif not may_be_lost:
         wrong.append(f"{view.status}, {run.outcome and run.outcome.kind}, {type(run.error).__name__}")
-    elif view.status != "unknown" or run.view.status != "unknown" or run.outcome is None or run.outcome.kind != "unknown":
+    elif (
+        view.status != "unknown" or run.view.status != "unknown" or run.outcome is None or run.outcome.kind != "unknown"
+    ):
         wrong.append(f"lost, yet it is {view.status} elsewhere, {run.view.status} here, {run.outcome}")
     elif not (said + said).startswith("".join(texts)):
         wrong.append("lost, and what is stored is not how it began")
     return wrong
 
 
-CASES: Final = [(store, how, lease_s) for store in ("postgres", "redis") for how in ("frozen", "crashed") for lease_s in (15.0, 4.0)]
+CASES: Final = [
+    (store, how, lease_s) for store in ("postgres", "redis") for how in ("frozen", "crashed") for lease_s in (15.0, 4.0)
+]
 
 
 async def cases(figures: Figures, chosen: Sequence[tuple[str, str, float]], away_s: float, runs: int) -> None:
@@ -189,7 +202,9 @@ def main(arguments: Sequence[str]) -> int:
     wanted = [
         case
         for case in CASES
-        if all(given in {None, value} for given, value in zip((chosen.only, chosen.how, chosen.lease), case, strict=True))
+        if all(
+            given in {None, value} for given, value in zip((chosen.only, chosen.how, chosen.lease), case, strict=True)
+        )
     ]
     asyncio.run(cases(figures, wanted, AWAY_S, RUNS))
     return figures.end()

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
@@ -55,7 +56,7 @@ def stores(backend: str) -> Iterator[Places]:
                 yield schemas(open_until_then.enter_context(Postgres()))
             case "pgbouncer":
                 postgres = open_until_then.enter_context(Postgres(connections=300))
-                yield databases(postgres, open_until_then.enter_context(PgBouncer(postgres)))
+                yield pooled(postgres, open_until_then.enter_context(PgBouncer(postgres)))
             case "redis":
                 yield prefixes(open_until_then.enter_context(Redis()))
             case _:
@@ -73,13 +74,14 @@ def schemas(server: Postgres) -> Places:
     return make
 
 
-def databases(server: Postgres, pooler: PgBouncer) -> Places:
-    """A database each: a pooler in transaction mode keeps no search_path of a client."""
+def pooled(server: Postgres, pooler: PgBouncer) -> Places:
+    """A database of the pooler each, which is a schema of the server."""
+    numbers = count()
 
     def make() -> Place:
-        name = f"bar_{secrets.token_hex(6)}"
-        command(server.url, f"CREATE DATABASE {name}")
-        return Place(pooler.url.removesuffix("postgres") + name)
+        name = f"bar{next(numbers)}"
+        command(server.url, f"CREATE SCHEMA {name}")
+        return Place(pooler.url.removesuffix("bar0") + name)
 
     return make
 

@@ -63,6 +63,8 @@ class Server:
 
     unprivileged = False
     """Whether it refuses to run as root."""
+    goodbye = signal.SIGTERM
+    """What ends it at once."""
 
     def __init__(self) -> None:
         self.port = free_port()
@@ -129,7 +131,7 @@ class Server:
         if self.process is not None:
             with suppress(ProcessLookupError):
                 self.thaw()
-            self._end(signal.SIGQUIT)
+            self._end(self.goodbye)
         self._folder.cleanup()
 
     @property
@@ -142,7 +144,13 @@ class Server:
             user = {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True, **user
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+                **user,
             )
 
     def _end(self, how: signal.Signals) -> None:
@@ -185,7 +193,10 @@ class Redis(Server):
             "appendfsync": "always",
             "maxmemory-policy": self.policy,
         }
-        return [program("redis-server"), *(str(part) for name, value in settings.items() for part in (f"--{name}", value))]
+        return [
+            program("redis-server"),
+            *(str(part) for name, value in settings.items() for part in (f"--{name}", value)),
+        ]
 
     def ready(self) -> bool:
         if not answers(self.port):
@@ -203,6 +214,7 @@ class Postgres(Server):
     """A PostgreSQL cluster with durable settings."""
 
     unprivileged = True
+    goodbye = signal.SIGQUIT
 
     def __init__(self, connections: int = 100) -> None:
         super().__init__()
@@ -224,12 +236,13 @@ class Postgres(Server):
         return [program("postgres"), *place, *chosen]
 
     def ready(self) -> bool:
-        return answers(self.port) and subprocess.call(
-            [program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
-        ) == 0
+        return (
+            answers(self.port)
+            and subprocess.call([program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]) == 0
+        )
 
     def crash(self) -> None:
-        self._end(signal.SIGQUIT)  # its immediate shutdown, which is what a crash leaves behind; SIGKILL leaves children
+        self._end(self.goodbye)  # leaves what a crash leaves, and no children as SIGKILL would
 
     @property
     def url(self) -> str:
@@ -241,18 +254,26 @@ class Postgres(Server):
 
 
 class PgBouncer(Server):
-    """PgBouncer in transaction mode before a PostgreSQL server, with fewer server connections than clients."""
+    """PgBouncer in transaction mode before a PostgreSQL server, with fewer server connections than clients.
+
+    It knows the databases `bar0`, `bar1` and so on: each is the schema of that name, since a pooler in transaction mode
+    keeps no search_path of a client.
+    """
 
     unprivileged = True
+    schemas = 1000
 
     def __init__(self, behind: Postgres) -> None:
         super().__init__()
         self.behind = behind
 
     def prepare(self) -> None:
+        server = f"host=127.0.0.1 port={self.behind.port} dbname=postgres user=postgres"
+        names = [f"bar{number}" for number in range(self.schemas)]
+        known = [f"{name} = {server} connect_query='SET search_path TO {name}'" for name in names]
         (self.folder / "pgbouncer.ini").write_text(f"""
 [databases]
-* = host=127.0.0.1 port={self.behind.port} user=postgres
+{os.linesep.join(known)}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = {self.port}
@@ -269,14 +290,4 @@ max_client_conn = 500
 
     @property
     def url(self) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
-
-
-def installed(*names: str) -> bool:
-    """Whether these programs are here."""
-    try:
-        return all(program(name) for name in names)
-    except Missing:
-        return False
-
-
+        return f"postgresql://postgres@127.0.0.1:{self.port}/bar0"
