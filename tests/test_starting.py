@@ -31,11 +31,11 @@ from agents_progress.testing import Turn, call, text, turn, wait
 class Leased(MemoryJournal):
     """A journal in memory as several nodes would share it: whoever is silent for long is lost."""
 
-    lease_s = 0.4
+    lease_s = 1.0
 
 
 class Short(SQLiteJournal):
-    lease_s = 0.4
+    lease_s = 1.0
 
 
 @pytest.fixture(params=["memory", "leased", "sqlite"])
@@ -639,7 +639,7 @@ async def test_a_lost_runs_lease_is_renewed_while_the_function_blocks_the_loop()
 
     @progress(journal=journal, run_id="r")
     def job() -> RunResultStreaming:
-        time.sleep(2.0)  # longer than the lease was taken for
+        time.sleep(4.5)  # longer than the lease was taken for
         return Runner.run_streamed(scripted(turn(text("hello"))), "hi")
 
     assert (await (await job.start())).kind == "succeeded"
