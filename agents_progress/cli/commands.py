@@ -103,7 +103,9 @@ COMMANDS: Final = (
         tail,
         "follow one run live, until its log is closed",
         (
-            _option("run", metavar="URL|RUN_ID", help="https://HOST/runs/RUN_ID of a server, or a run of the journal"),
+            _option(
+                "run_id", metavar="URL|RUN_ID", help="https://HOST/runs/RUN_ID of a server, or a run of the journal"
+            ),
             _JOURNAL,
             _option("--continued", action="store_true", help="after a pause, follow the run that goes on"),
             _option(
