@@ -60,7 +60,8 @@ class Watcher:
 
     def own(self, run: Steered, asked: Sequence[Request], finished: asyncio.Future[Outcome]) -> None:
         """Apply what is asked of a run, and what was asked before it began."""
-        self._live[run.id] = run
+        if self._live.setdefault(run.id, run) is not run:
+            return  # one of the two is not recorded
         finished.add_done_callback(lambda future: self._finished(run))
         for request in asked:
             self._apply(run, request)

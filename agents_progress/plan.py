@@ -52,9 +52,11 @@ class Plan:
     shared: bool = False
     claim: Claim | None = None
 
-    async def claimed(self, *, wait: float = 0.0, anew: bool = False) -> Plan:
-        """The same plan with the run in hand, as what the journal knew of it. Raises as :func:`claim` does."""
-        taken = await claim(self.journal, self.run_id, exclusive=self.exclusive, wait=wait, anew=anew)
+    async def claimed(self, *, wait: float = 0.0, patience: float = 0.0, anew: bool = False) -> Plan:
+        """The same plan with the run in hand, as what the journal knew of it. Arguments and errors as :func:`claim`."""
+        taken = await claim(
+            self.journal, self.run_id, exclusive=self.exclusive, wait=wait, patience=patience, anew=anew
+        )
         plan = replace(self, run_id=taken.run_id, attempt=taken.attempt or self.attempt, claim=taken)
         if (known := taken.known) is None:
             return plan
