@@ -16,6 +16,7 @@ from agents_progress.cli.prune import age, prune
 from agents_progress.cli.replay import replay
 from agents_progress.cli.schema import schema
 from agents_progress.cli.tail import TOKEN, tail
+from agents_progress.cli.why import why
 from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import LANGUAGES
 
@@ -89,6 +90,12 @@ COMMANDS: Final = (
         "show",
         show,
         "show one run of a journal",
+        (_RUN_ID, _JOURNAL, _JSON, _LANGUAGE),
+    ),
+    Command(
+        "why",
+        why,
+        "say what a run's status rests on: evidence, verdict, lease, owner, silence",
         (_RUN_ID, _JOURNAL, _JSON, _LANGUAGE),
     ),
     Command(

@@ -73,6 +73,9 @@ REASONS: Final[Mapping[str, Mapping[str, Reason]]] = {
         NEVER_STARTED: Reason(
             "Nobody took the run up in time.", "Look for the workers; start it again under another id."
         ),
+        "start_failed": Reason(
+            "The run was claimed, and what was to run could not be started.", "Look at what the start raised."
+        ),
         "fault_journal": Reason("The journal failed.", "Look at `run.error`; mend the journal."),
         "fault_translate": Reason("An event could not be translated.", _FAULT),
         "fault_observe": Reason("A hook call could not be translated.", _FAULT),
