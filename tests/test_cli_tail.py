@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
-from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -184,13 +184,22 @@ async def test_the_run_that_goes_on_after_a_pause_is_followed_when_that_is_asked
     assert both.rows[len(alone.rows)].startswith("run-1.2")
 
 
+@contextmanager
+def running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    with child(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 async def test_an_interrupted_tail_leaves_and_says_nothing_of_an_end() -> None:
     async def quiet(asked: Asked) -> None:
         await asked.send(head(200, FEED), snapshot_frame(view_of(LOG[:3])))
         await asyncio.Event().wait()
 
     async with serving(quiet) as server:
-        with child("tail", f"{server.url}/runs/run-1", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with running("tail", f"{server.url}/runs/run-1") as process:
             assert process.stdout is not None
             first = await asyncio.to_thread(process.stdout.readline)
             second = await asyncio.to_thread(process.stdout.readline)
@@ -212,7 +221,7 @@ async def test_a_tail_whose_output_was_closed_ends_with_one_sentence() -> None:
             await asyncio.sleep(0.001)
 
     async with serving(endless) as server:
-        with child("tail", f"{server.url}/runs/run-1", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with running("tail", f"{server.url}/runs/run-1") as process:
             assert process.stdout is not None and process.stderr is not None
             await asyncio.to_thread(process.stdout.readline)
             process.stdout.close()
