@@ -40,7 +40,7 @@ async def test_a_run_is_shown_with_its_status_its_sentence_and_its_silence(
     assert shown.pop("last_event_age") >= 0
     assert shown == {
         "run_id": "r1",
-        "task_id": "task-1",
+        "task_id": "r1",
         "title": None,
         "status": "done",
         "message": "Done: the run ended and the check passed",
@@ -77,7 +77,7 @@ async def test_a_live_run_says_which_call_it_has_been_working_on_and_for_how_lon
 async def test_a_paused_run_names_the_newest_run_of_its_task(journal: MemoryJournal, ada: httpx.AsyncClient) -> None:
     await write(journal, paused("r1"))
     assert (await ada.get("/runs/r1")).json()["continued_as"] is None
-    await write(journal, Log("r1.2").start(resumed_from="r1").end())
+    await write(journal, Log("r1.2").start(resumed_from="r1", task_id="r1").end())
     assert (await ada.get("/runs/r1")).json()["continued_as"] == "r1.2"
     assert (await ada.get("/runs/r1.2")).json()["continued_as"] is None
     listed = {run["run_id"]: run["continued_as"] for run in (await ada.get("/runs?status=waiting")).json()["runs"]}

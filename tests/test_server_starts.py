@@ -316,7 +316,7 @@ async def test_a_function_that_takes_its_time_does_not_keep_its_caller(
 def held(release: asyncio.Event) -> Decorated[...]:
     @progress
     async def hold(chat: str = "") -> RunResultStreaming:
-        return Runner.run_streamed(scripted(turn(text("so far"), wait(release.wait), text("."))), "go")
+        return Runner.run_streamed(scripted(turn(text("so far"), wait(release), text("."))), "go")
 
     return hold
 

@@ -100,7 +100,7 @@ def serve(chosen: Serving, say: Callable[[str], object]) -> int:
 def named(target: str) -> Any:
     """What ``module:name`` names, also in the working directory. Raises :exc:`NotServable` with what is amiss."""
     module, colon, name = target.partition(":")
-    if not (colon and module and name):
+    if not (colon and name and all(part.isidentifier() for part in module.split("."))):
         raise NotServable(f"{target!r:.80} names no function; write module:function")
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
@@ -120,11 +120,10 @@ def named(target: str) -> Any:
 
 def bearer(token: str) -> Authorize:
     """Whoever has the token may do everything; it is compared in constant time."""
-    expected = f"Bearer {token}".encode()
 
     def authorize(request: Request, action: Action, run: RunRow | None) -> Principal | None:
-        given = request.headers.getlist("authorization")
-        right = len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), expected)
+        scheme, _, given = ",".join(request.headers.getlist("authorization")).partition(" ")
+        right = scheme.lower() == "bearer" and hmac.compare_digest(given.encode("latin-1"), token.encode())
         return Principal("local") if right else None
 
     return authorize

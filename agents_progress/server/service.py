@@ -214,12 +214,15 @@ class Service:
         await self.journal.touch(sorted(looked_at | self.hub.watched))
 
     async def _sweep(self) -> None:
-        """Prune and erase what is past its time."""
+        """Prune and erase what is past its time. A paused run waits until another one goes on from it."""
         if self._prune_after is None and self._erase_after is None:
             return
-        for row in await self.journal.runs(limit=SWEPT):
+        rows = await self.journal.runs(limit=SWEPT)
+        newest = {row.task_id: row.run_id for row in reversed(rows)}  # they come newest first
+        for row in rows:
+            waits = row.standing.outcome == "paused" and newest[row.task_id] == row.run_id
             age = row.silent_s
-            if not row.sealed or age is None:
+            if not row.sealed or waits or age is None:
                 continue
             if self._erase_after is not None and age > self._erase_after:
                 await self.journal.erase(run_id=row.run_id)
