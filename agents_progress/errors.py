@@ -12,6 +12,8 @@
         * :exc:`BadRecording`
         * :exc:`TerminalExtraMissing`
         * :exc:`JournalExtraMissing`
+        * :exc:`ServerExtraMissing`
+        * :exc:`NotServable`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
@@ -26,6 +28,7 @@
         * :exc:`Fenced`
         * :exc:`LeaseHeld`
         * :exc:`Sealed`
+        * :exc:`AlreadyEnded`
         * :exc:`RunErased`
         * :exc:`CursorExpired`
         * :exc:`JournalUnreadable`
@@ -98,6 +101,14 @@ class JournalExtraMissing(UsageError, ImportError):
     """The journal behind this URL needs a package that is not installed."""
 
 
+class ServerExtraMissing(UsageError, ImportError):
+    """The server needs packages that are not installed."""
+
+
+class NotServable(UsageError, LookupError):
+    """What was to be served is not there, or is no decorated function."""
+
+
 class NoVerdict(UsageError, TypeError):
     """A verifier returned something that is neither a bool nor a Verdict."""
 
@@ -152,6 +163,10 @@ class LeaseHeld(JournalError):
 
 class Sealed(JournalError):
     """Nothing more can be written to this run: its log is closed."""
+
+
+class AlreadyEnded(JournalError):
+    """A run with this id has ended, so it is not started again. Nothing was executed."""
 
 
 class RunErased(JournalError):

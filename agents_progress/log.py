@@ -15,12 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agents_progress.claim import Claim
 from agents_progress.clock import Clock, Stamp
 from agents_progress.disclosure import TEXTS, Screen
 from agents_progress.errors import Fenced, JournalUnavailable
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
 from agents_progress.keeper import Tenure
+from agents_progress.snapshots import WORTH_IT, Snapshots
 from agents_progress.view import RunView
 
 logger = logging.getLogger("agents_progress")
@@ -91,10 +93,26 @@ class RunLog:
         self._waiters: list[asyncio.Future[None]] = []
         self._committing: asyncio.Task[None] | None = None
         self._unclaimed = True
-        self._tenure = Tenure(journal, run_id, self._lost)
-        self._appending = False
+        self._hold(Tenure(journal, run_id))
         self._hurry = asyncio.Event()
-        self._not_before = 0.0
+        self._appending, self._not_before = False, 0.0
+        self._snapshots = Snapshots(journal, view)
+
+    def adopt(self, claim: Claim) -> None:
+        """Go on with a run that was claimed already, after what its log holds."""
+        self._hold(claim.tenure)
+        self._unclaimed = False
+        if claim.said:
+            self.seq = claim.said[-1].seq
+            self._deliver(claim.said)
+
+    def _hold(self, tenure: Tenure) -> None:
+        self._tenure, tenure.lost = tenure, self._lost
+
+    @property
+    def held(self) -> bool:
+        """Whether the run is ours in the journal."""
+        return self._tenure.begun and not self.broken
 
     # Writing.
 
@@ -149,6 +167,7 @@ class RunLog:
     async def close(self) -> None:
         """Store the rest and end every reader."""
         await self.flush()
+        self._snapshots.grown(self.seq, WORTH_IT)
         self.closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -160,10 +179,12 @@ class RunLog:
             self._tenure.leave()
         else:
             await self._tenure.end()
+            await self._snapshots.last(self.seq)
 
     def abandon(self) -> None:
         """End every reader without waiting for the journal; what is not stored yet is not said."""
         self.broken = self.closed = True
+        self._snapshots.usable = False
         self._tenure.leave()
         self.view.close_transport()
         if self._timer is not None:
@@ -275,9 +296,9 @@ class RunLog:
             async with asyncio.timeout(self._patience):
                 await self._append(batch)
         except TimeoutError:
-            self._break(JournalUnavailable(f"the journal took nothing for {self._patience:g} s; is it reachable?"))
+            self.fail(JournalUnavailable(f"the journal took nothing for {self._patience:g} s; is it reachable?"))
         except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run
-            self._break(error)
+            self.fail(error)
         else:
             self._deliver(batch)
         finally:
@@ -305,10 +326,11 @@ class RunLog:
 
     def _lost(self) -> None:
         if not self.broken and not self.closed:
-            self._break(Fenced(f"run {self.run_id} has another owner, or counts as lost"))
+            self.fail(Fenced(f"run {self.run_id} has another owner, or counts as lost"))
 
-    def _break(self, error: Exception) -> None:
-        self.broken = True
+    def fail(self, error: Exception) -> None:
+        """Break the log: nothing more is delivered."""
+        self.broken, self._snapshots.usable = True, False
         self.view.close_transport()
         self._on_fault("journal", error)
         self._wake()
@@ -317,7 +339,10 @@ class RunLog:
         try:
             self.view.feed_all(batch)
         except Exception as error:  # noqa: BLE001 - a fault of the view must not fail the run
+            self._snapshots.usable = False
             self._on_fault("reduce", error)
+        else:
+            self._snapshots.grown(batch[-1].seq)
         self._recent.extend(batch)
         if len(self._recent) > 2 * KEPT:
             del self._recent[:-KEPT]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,18 +23,20 @@ from agents_progress.errors import (
     JournalUnavailable,
     JournalUnreadable,
     LeaseHeld,
+    RunErased,
     UnknownJournalURL,
     UsageError,
 )
 from agents_progress.events import Envelope
 from agents_progress.journal import Journal, Origin, open_journal
-from agents_progress.journal.base import Lease, Scope
+from agents_progress.journal.base import Lease, Request, Scope
 from agents_progress.testing.contract.logs import followed, started, story, ticks, viewed, whole
 from agents_progress.testing.journal_contract import JournalContract
+from tests.older import POSTGRES_TABLES, postgres_append, postgres_erase
 
 psycopg = pytest.importorskip("psycopg", reason="the postgres extra is not installed")
 
-from agents_progress.journal import postgres_link, postgres_listen  # noqa: E402 - after what it needs
+from agents_progress.journal import postgres_link, postgres_listen, postgres_schema  # noqa: E402 - after what it needs
 from agents_progress.journal.postgres import PostgresJournal  # noqa: E402
 
 SERVER = os.environ.get("AGENTS_PROGRESS_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/test")
@@ -179,6 +182,103 @@ async def test_a_database_without_tables_is_refused_when_none_may_be_made(store:
 async def test_somebody_elses_tables_are_refused(store: Store) -> None:
     store.admin.execute("CREATE TABLE progress_journal (note TEXT)")
     await refused(PostgresJournal(store.url), JournalUnreadable, "holds no journal of ours")
+
+
+async def test_a_database_of_the_release_before_is_opened_with_everything_in_it(
+    store: Store, journal: PostgresJournal, reopened: PostgresJournal
+) -> None:
+    store.admin.execute(POSTGRES_TABLES)
+    log = [started("r"), *ticks("r", 2, 3)]
+    postgres_append(store.admin, log)
+    rows = await asyncio.gather(*(node.run("r") for node in (journal, reopened) * 4))
+    for row in rows:
+        assert row is not None
+        assert (row.seq, row.status, row.origin.owner) == (3, "running", "mei")
+        assert (row.sealed, row.generation) == (False, 0)
+        assert (row.silent_s, row.unread_s, row.lease_left_s) == (None, None, None)
+    assert await whole(journal, "r") == log
+    request = await journal.ask(Request("r", "cancel", {}))
+    await journal.append(ticks("r", 4, 4))
+    await reopened.touch(["r"])
+    row = await reopened.run("r")
+    assert row is not None
+    assert row.silent_s is not None
+    assert row.unread_s is not None
+    assert await reopened.requests(["r"]) == [request]
+
+
+async def test_the_release_before_works_on_beside_this_one(store: Store, journal: PostgresJournal) -> None:
+    log = [started("r"), *ticks("r", 2, 4)]
+    await journal.append(log[:2])
+    row = await journal.run("r")
+    assert row is not None
+    assert row.silent_s is not None
+    told = store.admin.execute("SELECT protocol, version FROM progress_journal").fetchall()
+    assert told == [("agents-progress/1", 1)]
+    tail = asyncio.ensure_future(followed(journal.tail("r"), 4))
+    postgres_append(store.admin, log[:3])
+    postgres_append(store.admin, [started("s"), *ticks("s", 2, 3)])
+    for run_id in ("r", "s"):
+        row = await journal.run(run_id)
+        assert row is not None
+        assert (row.seq, row.silent_s) == (3, None)  # and not what was true of an earlier envelope
+    await journal.append(log[3:])
+    row = await journal.run("r")
+    assert row is not None
+    assert row.silent_s is not None
+    assert await tail == log
+
+
+async def test_the_release_before_erases_requests_that_it_does_not_know(store: Store, journal: PostgresJournal) -> None:
+    for run_id in ("r", "kept"):
+        await journal.append([started(run_id)])
+        await journal.ask(Request(run_id, "cancel", {"reason": "secret"}))
+        await journal.touch([run_id])
+    postgres_erase(store.admin, "r")
+    for table in ("progress_requests", "progress_reads"):
+        assert store.admin.execute(f"SELECT count(*) FROM {table}").fetchone() == (1,)
+    with pytest.raises(RunErased):
+        await journal.ask(Request("r", "cancel", {}))
+
+
+async def test_tables_that_a_later_release_expanded_are_used_as_they_are(
+    store: Store, journal: PostgresJournal
+) -> None:
+    await journal.append(ticks("r", 1, 1))
+    store.admin.execute("ALTER TABLE progress_runs ADD COLUMN more TEXT")
+    store.admin.execute("UPDATE progress_journal SET revision = 7")
+    again = PostgresJournal(store.url)
+    await again.append(ticks("r", 2, 2))
+    assert await whole(again, "r") == ticks("r", 1, 2)
+    await again.close()
+    assert store.admin.execute("SELECT revision FROM progress_journal").fetchone() == (7,)
+
+
+async def test_an_expansion_that_fails_leaves_the_tables_as_they_were(
+    store: Store, journal: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await journal.append(ticks("r", 1, 1))
+    bad = "ALTER TABLE progress_runs ADD COLUMN half TEXT; ALTER TABLE nowhere ADD COLUMN other TEXT"
+    with monkeypatch.context() as patch:
+        patch.setattr(postgres_schema, "_EXPANSIONS", (*postgres_schema._EXPANSIONS, bad))
+        await refused(PostgresJournal(store.url), JournalUnreadable, "nowhere")
+    await journal.append(ticks("r", 2, 2))
+    query = "SELECT count(*) FROM information_schema.columns WHERE table_schema = %s AND column_name = 'half'"
+    assert store.admin.execute(query, (store.schema,)).fetchone() == (0,)
+
+
+async def test_an_expansion_does_not_keep_the_database_waiting(
+    store: Store, journal: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.admin.execute(POSTGRES_TABLES)
+    postgres_append(store.admin, [started("r")])
+    monkeypatch.setattr(postgres_schema, "_PATIENCE", "SET LOCAL lock_timeout = '100ms'")
+    store.admin.execute("BEGIN")
+    store.admin.execute("SELECT FROM progress_runs")
+    with pytest.raises(JournalUnavailable, match="lock timeout"):
+        await journal.run("r")
+    store.admin.execute("COMMIT")
+    assert await journal.run("r") is not None
 
 
 def python(code: str, *arguments: object) -> subprocess.Popen[str]:
@@ -456,15 +556,15 @@ async def test_tails_that_wait_ask_the_server_nothing(
     monkeypatch.setattr(postgres_listen, "POLL_S", 0.05)
     tails = [asyncio.ensure_future(followed(journal.tail(f"r{n}"), 2)) for n in range(20)]
     await listening(journal)
-    await asyncio.sleep(0.2)
 
     def asked() -> object:
         query = "SELECT pid, query_start FROM pg_stat_activity WHERE application_name = %s ORDER BY pid"
         return store.admin.execute(query, (store.schema,)).fetchall()
 
-    before = asked()
-    await asyncio.sleep(0.5)
-    assert asked() == before
+    async with asyncio.timeout(20):  # ten times as long as they would wait to ask again
+        before: object = None
+        while before != (before := asked()):
+            await asyncio.sleep(0.5)
     for n in range(20):
         await reopened.append(ticks(f"r{n}", 1, 2))
     assert await asyncio.gather(*tails) == [ticks(f"r{n}", 1, 2) for n in range(20)]
@@ -506,6 +606,74 @@ async def test_one_connection_listens_for_all_tails_of_a_loop(store: Store, jour
     assert store.admin.execute(query, (store.schema,)).fetchone() == (2,)
     await journal.close()
     assert await asyncio.gather(*tails) == [[]] * 30
+
+
+# Requests and readers.
+
+
+@asynccontextmanager
+async def owning(journal: PostgresJournal, run_id: str) -> AsyncIterator[asyncio.Queue[Request]]:
+    """What is asked of the owner of a run while this goes on."""
+    given: asyncio.Queue[Request] = asyncio.Queue()
+
+    async def listen() -> None:
+        async for request in journal.asks(lambda: [run_id]):
+            given.put_nowait(request)
+
+    owner = asyncio.ensure_future(listen())
+    yield given
+    assert not owner.done()
+    owner.cancel()
+    await asyncio.gather(owner, return_exceptions=True)
+
+
+async def test_requests_are_found_where_no_notification_arrives(
+    journal: PostgresJournal, reopened: PostgresJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_listen, "LISTEN", "SELECT 1")  # what becomes of it behind a pooler in transaction mode
+    await reopened.append([started("r")])
+    async with owning(journal, "r") as given:
+        for n in range(3):
+            request = await reopened.ask(Request("r", f"k{n}", {}))
+            assert await asyncio.wait_for(given.get(), 20) == request
+    assert not journal._process().link.listener.hears
+
+
+async def test_requests_are_heard_of_at_once(journal: PostgresJournal, reopened: PostgresJournal) -> None:
+    await reopened.append([started("r")])
+    took = []
+    async with owning(journal, "r") as given:
+        await listening(journal)
+        for n in range(15):
+            since = time.monotonic()
+            request = await reopened.ask(Request("r", f"k{n}", {}))
+            assert await asyncio.wait_for(given.get(), 20) == request
+            took.append(time.monotonic() - since)
+    assert sorted(took)[7] < 0.3
+
+
+async def test_an_owner_is_asked_again_after_an_outage(
+    store: Store, journal: PostgresJournal, reopened: PostgresJournal
+) -> None:
+    await reopened.append([started("r")])
+    async with owning(journal, "r") as given:
+        for n in range(4):
+            request = await reopened.ask(Request("r", f"k{n}", {}))
+            assert await asyncio.wait_for(given.get(), 20) == request
+            store.kill()
+
+
+async def test_a_touch_waits_for_no_append_and_no_append_for_a_touch(store: Store, journal: PostgresJournal) -> None:
+    await journal.append(ticks("r", 1, 1))
+    await journal.touch(["r"])
+    store.admin.execute("BEGIN")
+    store.admin.execute("SELECT FROM progress_runs FOR UPDATE")  # as an append that goes on
+    await asyncio.wait_for(journal.touch(["r"]), 20)
+    store.admin.execute("COMMIT")
+    store.admin.execute("BEGIN")
+    store.admin.execute("SELECT FROM progress_reads FOR UPDATE")  # as a touch that goes on
+    await asyncio.wait_for(journal.append(ticks("r", 2, 2)), 20)
+    store.admin.execute("COMMIT")
 
 
 # Retention between nodes.

@@ -6,8 +6,10 @@ import asyncio
 import os
 import secrets
 import sys
+import time
 import traceback
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,18 +25,21 @@ from agents_progress.errors import (
     JournalUnavailable,
     JournalUnreadable,
     LeaseHeld,
+    RunErased,
     UnknownJournalURL,
 )
 from agents_progress.events import Envelope
-from agents_progress.journal import Origin, open_journal
+from agents_progress.journal import Origin, open_journal, redis_control
 from agents_progress.journal import redis_connections as connections
-from agents_progress.journal.base import Lease, Scope
+from agents_progress.journal.base import Lease, Request, Scope
 from agents_progress.journal.redis import RedisJournal
+from agents_progress.journal.redis_scripts import Script
 from agents_progress.journal.redis_writer import Batch
 
 from agents_progress.testing.journal_contract import JournalContract  # isort: skip - it prepares the chapters it imports
 from agents_progress.standing import Standing
 from agents_progress.testing.contract.logs import envelope, followed, started, story, ticks, viewed, whole
+from tests.older import redis_append, redis_erase
 
 ROOT = Path(__file__).parent.parent
 URL = os.environ.get("AGENTS_PROGRESS_TEST_REDIS", "redis://127.0.0.1:6379/9")
@@ -130,6 +135,42 @@ async def test_another_version_is_refused_and_left_alone(server: redis.Redis, pr
     assert version.split(maxsplit=1)[0] in said
     assert server.get(f"{prefix}:version") == version.encode()
     assert len(list(server.scan_iter(f"{prefix}:*"))) == 1
+
+
+async def test_the_release_before_works_on_beside_this_one(
+    server: redis.Redis, prefix: str, journal: RedisJournal
+) -> None:
+    server.set(f"{prefix}:version", "agents-progress/1 1")
+    log = [started("r"), *ticks("r", 2, 6)]
+    redis_append(server, prefix, log[:2])
+    row = await journal.run("r")
+    assert row is not None
+    assert (row.seq, row.status, row.origin.owner) == (2, "running", "mei")
+    assert (row.sealed, row.generation) == (False, 0)
+    assert (row.silent_s, row.unread_s, row.lease_left_s) == (None, None, None)
+    for n in (2, 4):
+        await journal.append(log[n : n + 1])
+        row = await journal.run("r")
+        assert row is not None
+        assert row.silent_s is not None
+        redis_append(server, prefix, log[: n + 2])
+        row = await journal.run("r")
+        assert row is not None
+        assert (row.seq, row.silent_s) == (n + 2, None)  # and not what was true of an earlier envelope
+    assert await whole(journal, "r") == log
+    assert server.get(f"{prefix}:version") == b"agents-progress/1 1"
+
+
+async def test_the_release_before_erases_requests_that_it_does_not_know(
+    server: redis.Redis, prefix: str, journal: RedisJournal
+) -> None:
+    await journal.append([started("r")])
+    await journal.ask(Request("r", "cancel", {"reason": "secret"}))
+    redis_erase(server, prefix, "r")
+    with pytest.raises(RunErased):
+        await journal.ask(Request("r", "cancel", {}))
+    assert await journal.requests(["r"]) == []
+    assert server.hgetall(f"{prefix}:{{r}}:run") == {b"erased": b"1"}
 
 
 async def test_a_journal_that_may_not_be_made_must_be_there(server: redis.Redis, prefix: str) -> None:
@@ -290,6 +331,66 @@ async def test_a_claim_that_is_sent_again_knows_itself(journal: RedisJournal) ->
     await journal._write(opened, again)
     with pytest.raises(AppendConflict):
         await journal.append(ticks("r", 1, 2), claim=True)
+
+
+@asynccontextmanager
+async def owning(journal: RedisJournal, run_id: str) -> AsyncIterator[asyncio.Queue[Request]]:
+    """What is asked of the owner of a run while this goes on."""
+    given: asyncio.Queue[Request] = asyncio.Queue()
+
+    async def listen() -> None:
+        async for request in journal.asks(lambda: [run_id]):
+            given.put_nowait(request)
+
+    owner = asyncio.ensure_future(listen())
+    yield given
+    assert not owner.done()
+    owner.cancel()
+    await asyncio.gather(owner, return_exceptions=True)
+
+
+async def test_an_owner_is_asked_again_after_an_outage(
+    server: redis.Redis, journal: RedisJournal, reopened: RedisJournal
+) -> None:
+    await reopened.append([started("r")])
+    async with owning(journal, "r") as given:
+        for n in range(4):
+            request = await reopened.ask(Request("r", f"k{n}", {}))
+            assert await asyncio.wait_for(given.get(), 20) == request
+            kill_all(server)
+
+
+async def test_a_request_is_found_although_nobody_rang(
+    server: redis.Redis, prefix: str, journal: RedisJournal, reopened: RedisJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_control, "RING", Script("return 1", "0" * 40))
+    await reopened.append([started("r")])
+    async with owning(journal, "r") as given:
+        for n in range(2):
+            with pytest.raises(JournalUnavailable):
+                await reopened.ask(Request("r", f"k{n}", {}))
+            assert (await asyncio.wait_for(given.get(), 20)).key == f"k{n}"
+
+
+async def test_requests_are_heard_of_at_once(journal: RedisJournal, reopened: RedisJournal) -> None:
+    await reopened.append([started("r")])
+    took = []
+    async with owning(journal, "r") as given:
+        for n in range(15):
+            since = time.monotonic()
+            request = await reopened.ask(Request("r", f"k{n}", {}))
+            assert await asyncio.wait_for(given.get(), 20) == request
+            took.append(time.monotonic() - since)
+    assert sorted(took)[7] < 0.3
+
+
+async def test_the_bell_of_requests_is_one_entry_for_all_time(
+    server: redis.Redis, prefix: str, journal: RedisJournal
+) -> None:
+    await journal.append([started("r")])
+    for n in range(5):
+        await journal.ask(Request("r", f"k{n}", {}))
+    assert server.xlen(f"{prefix}:asked") == 1
 
 
 # Beyond the contract.

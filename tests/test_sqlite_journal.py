@@ -10,19 +10,22 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agents_progress.errors import JournalClosed, JournalError, JournalUnavailable, JournalUnreadable
+from agents_progress.errors import JournalClosed, JournalError, JournalUnavailable, JournalUnreadable, RunErased
 from agents_progress.events import Envelope
+from agents_progress.journal import rules
 from agents_progress.journal import sqlite_file as module
-from agents_progress.journal.base import Erased, Origin
+from agents_progress.journal.base import Erased, Origin, Request
 from agents_progress.journal.sqlite import SQLiteJournal
-from agents_progress.testing.contract.logs import ticks, whole
+from agents_progress.testing.contract.logs import started, ticks, whole
 from agents_progress.view import RunView
 from tests.logs import Log, envelope
+from tests.older import SQLITE_TABLES, sqlite_append, sqlite_erase
 
 ROOT = Path(__file__).parent.parent
 
@@ -211,6 +214,114 @@ async def test_a_version_of_another_release_is_refused_and_left_alone(path: Path
     assert path.read_bytes() == before
 
 
+# Older and newer releases beside this one.
+
+
+@pytest.fixture
+def older(path: Path) -> Iterator[sqlite3.Connection]:
+    """A release that knows no revision of the file, which it made."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript(SQLITE_TABLES)
+    yield connection
+    connection.close()
+
+
+async def test_a_file_of_the_release_before_is_opened_with_everything_in_it(
+    path: Path, older: sqlite3.Connection, stored: SQLiteJournal
+) -> None:
+    log = Log("r").start().request().envelopes
+    sqlite_append(older, log)
+    for journal in (stored, SQLiteJournal(path, create=False)):
+        assert await whole(journal, "r") == log
+        row = await journal.run("r")
+        assert row is not None
+        assert (row.seq, row.status, row.origin.owner) == (2, "running", "mei")
+        assert (row.sealed, row.generation) == (False, 0)
+        assert (row.silent_s, row.unread_s, row.lease_left_s) == (None, None, None)
+    await journal.close()
+    request = await stored.ask(Request("r", "cancel", {}))
+    await stored.append(ticks("r", 3, 3))
+    await stored.touch(["r"])
+    row = await stored.run("r")
+    assert row is not None
+    assert row.silent_s is not None
+    assert row.unread_s is not None
+    assert await stored.requests(["r"]) == [request]
+
+
+async def test_the_release_before_works_on_beside_this_one(older: sqlite3.Connection, stored: SQLiteJournal) -> None:
+    log = [started("r"), *ticks("r", 2, 4)]
+    await stored.append(log[:2])
+    row = await stored.run("r")
+    assert row is not None
+    assert row.silent_s is not None
+    assert older.execute("SELECT protocol, version FROM journal").fetchall() == [("agents-progress/1", 2)]
+    sqlite_append(older, log[:3])
+    sqlite_append(older, [started("s"), *ticks("s", 2, 3)])
+    for run_id in ("r", "s"):
+        row = await stored.run(run_id)
+        assert row is not None
+        assert (row.seq, row.silent_s) == (3, None)  # and not what was true of an earlier envelope
+    await stored.append(log[3:])
+    row = await stored.run("r")
+    assert row is not None
+    assert row.silent_s is not None
+    assert await whole(stored, "r") == log
+
+
+async def test_the_release_before_erases_requests_that_it_does_not_know(
+    older: sqlite3.Connection, stored: SQLiteJournal
+) -> None:
+    for run_id in ("r", "kept"):
+        await stored.append([started(run_id)])
+        await stored.ask(Request(run_id, "cancel", {"reason": "secret"}))
+    sqlite_erase(older, "r")
+    assert older.execute("SELECT count(*) FROM requests").fetchone() == (1,)
+    with pytest.raises(RunErased):
+        await stored.ask(Request("r", "cancel", {}))
+    assert [request.run_id for request in await stored.requests(["r", "kept"])] == ["kept"]
+
+
+async def test_a_file_that_a_later_release_expanded_is_used_as_it_is(path: Path, stored: SQLiteJournal) -> None:
+    await stored.append(ticks("r", 1, 1))
+    await stored.close()
+    later = sqlite3.connect(path, isolation_level=None)
+    later.execute("ALTER TABLE runs ADD COLUMN more TEXT")
+    later.execute("PRAGMA user_version = 7")
+    again = SQLiteJournal(path)
+    await again.append(ticks("r", 2, 2))
+    assert await whole(again, "r") == ticks("r", 1, 2)
+    await again.close()
+    assert later.execute("PRAGMA user_version").fetchone() == (7,)
+    later.close()
+
+
+async def test_several_nodes_that_open_an_older_file_at_once_expand_it_once(
+    path: Path, older: sqlite3.Connection
+) -> None:
+    sqlite_append(older, [started("r")])
+    journals = [SQLiteJournal(path) for _ in range(8)]
+    rows = await asyncio.gather(*(journal.run("r") for journal in journals))
+    assert [row.seq for row in rows if row] == [1] * 8
+    for journal in journals:
+        await journal.close()
+
+
+async def test_an_expansion_that_fails_leaves_the_file_as_it_was(
+    path: Path, stored: SQLiteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored.append(ticks("r", 1, 1))
+    bad = ("ALTER TABLE runs ADD COLUMN half TEXT", "ALTER TABLE nowhere ADD COLUMN other TEXT")
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_EXPANSIONS", (*module._EXPANSIONS, bad))
+        await refused(SQLiteJournal(path), JournalUnavailable, "nowhere")
+    again = SQLiteJournal(path)
+    await again.append(ticks("r", 2, 2))
+    assert await whole(again, "r") == ticks("r", 1, 2)
+    await again.close()
+
+
 async def test_a_missing_file_is_refused_when_it_may_not_be_made(path: Path) -> None:
     await refused(SQLiteJournal(path, create=False), JournalUnreadable, "there is no journal")
     assert not path.exists()
@@ -269,9 +380,11 @@ async def test_leases_hold_between_processes_and_renewal_is_free_of_the_writer(p
 async def test_a_journal_is_opened_again_with_everything_in_it(path: Path, stored: SQLiteJournal) -> None:
     log = Log("r").start().end().check().envelopes
     await stored.append(log)
+    request = await stored.ask(Request("r", "cancel", {"actor": "巡"}))
     await stored.close()
     again = SQLiteJournal(path)
     assert await whole(again, "r") == log
+    assert await again.requests(["r"]) == [request]
     (row,) = await again.runs()
     assert row.status == "done"
     await again.append(ticks("s", 1, 1))
@@ -300,12 +413,71 @@ async def test_of_two_processes_journals_exactly_one_claim_wins(path: Path) -> N
         await journal.close()
 
 
+async def test_folding_a_long_log_delays_no_reader_and_no_writer(
+    stored: SQLiteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folding, go_on = threading.Event(), threading.Event()
+    fold = rules.folded
+
+    def slowly(*arguments: Any) -> dict[str, Any]:
+        folding.set()
+        go_on.wait(20)
+        return fold(*arguments)
+
+    monkeypatch.setattr(rules, "folded", slowly)
+    await stored.append(ticks("r", 1, 40))
+    pruning = asyncio.ensure_future(stored.prune("r", 30))
+    assert await asyncio.to_thread(folding.wait, 20)
+    assert await whole(stored, "r") == ticks("r", 1, 40)
+    await stored.append(ticks("r", 41, 41))
+    assert not pruning.done()
+    go_on.set()
+    assert await pruning == 30
+    assert await stored.read("r", 30) == ticks("r", 31, 41)
+
+
 # Other processes.
 
 
 def python(code: str, *arguments: object, timeout: float = 40) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+VISIT = """
+import asyncio, sys
+from agents_progress.journal.sqlite import SQLiteJournal
+from agents_progress.testing.contract.logs import ticks, whole
+
+async def main():
+    journal = SQLiteJournal(sys.argv[1])
+    await journal.append(ticks("visitor", int(sys.argv[2]), int(sys.argv[2])))
+    print(len(await whole(journal, "r")))
+    await journal.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_that_comes_and_goes_takes_nothing_from_one_that_stays(
+    path: Path, stored: SQLiteJournal
+) -> None:
+    # Were the locks of the one that stays not in force, the visitor would take itself for the last to close, and remove
+    # the write-ahead log under the hands of the other.
+    await stored.append(ticks("r", 1, 1))
+    assert await whole(stored, "r") == ticks("r", 1, 1)  # a second connection of this process
+    lease = await stored.lease("leased", 60)
+    assert stored.renew([lease], 60) == []  # and a third
+    for n in range(1, 4):
+        done = await asyncio.to_thread(python, VISIT, path, n)
+        assert (done.stdout.strip(), done.stderr) == (str(n), "")
+        assert await whole(stored, "visitor") == ticks("visitor", 1, n)
+        await stored.append(ticks("r", n + 1, n + 1))
+    await stored.close()
+    again = SQLiteJournal(path)
+    assert await whole(again, "r") == ticks("r", 1, 4)
+    assert await whole(again, "visitor") == ticks("visitor", 1, 3)
+    await again.close()
 
 
 FORK = """

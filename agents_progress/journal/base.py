@@ -47,10 +47,11 @@ class RunRow:
     """What a journal knows of one run without reading its log. ``status`` is what its owner wrote; only the whole log
     shows an inconsistency.
 
-    Seconds are by the store's own clock: ``silent_s`` since the last append, ``unread_s`` since the last
-    :meth:`Journal.touch` (None before the first), ``lease_left_s`` until the lease or reservation ends (below 0 when it
-    ran out and nobody asked :meth:`Journal.expire`; None when there is neither). ``sealed``: nothing more comes.
-    ``generation`` is that of the newest lease, 0 when there never was one.
+    Seconds are by the store's own clock: ``silent_s`` since the last append (None when an older release made it, which
+    noted no time), ``unread_s`` since the last :meth:`Journal.touch` (None before the first), ``lease_left_s`` until
+    the lease or reservation ends (below 0 when it ran out and nobody asked :meth:`Journal.expire`; None when there is
+    neither). ``sealed``: nothing more comes. ``generation`` is that of the newest lease, 0 when there never was one;
+    being lost counts as one more.
     """
 
     run_id: str
@@ -61,11 +62,11 @@ class RunRow:
     started_at: str
     updated_at: str
     origin: Origin
-    sealed: bool = False
-    silent_s: float | None = None
-    unread_s: float | None = None
-    generation: int = 0
-    lease_left_s: float | None = None
+    sealed: bool
+    silent_s: float | None
+    unread_s: float | None
+    generation: int
+    lease_left_s: float | None
 
     @property
     def status(self) -> Status:
@@ -195,9 +196,11 @@ class Journal(ABC):
     ) -> list[RunRow]:
         """The newest runs first, at most ``limit`` of those that match every given filter."""
 
+    @abstractmethod
     async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
         """One run that has begun, None for an unknown one. Raises :exc:`RunErased`."""
 
+    @abstractmethod
     async def touch(self, run_ids: Sequence[str]) -> None:
         """Say that somebody reads these runs now. Unknown, erased and sealed ones are passed over."""
 
@@ -247,6 +250,7 @@ class Journal(ABC):
 
     # Control.
 
+    @abstractmethod
     async def ask(self, request: Request, *, scope: Scope = EVERYTHING) -> Request:
         """Store a request to the owner of a run, unless one with its key is stored already; gives the stored one.
 
@@ -254,9 +258,11 @@ class Journal(ABC):
         :exc:`RunNotFound` for a run that has not begun or lies outside the scope, and :exc:`RunErased`.
         """
 
+    @abstractmethod
     async def requests(self, run_ids: Collection[str]) -> list[Request]:
         """What is stored for these runs, in the order in which it was asked of each; nothing for unknown ones."""
 
+    @abstractmethod
     def asks(self, owned: Callable[[], Collection[str]]) -> AsyncIterator[Request]:
         """Every request to the runs that ``owned()`` names, each once: those stored before, and those still to come.
 

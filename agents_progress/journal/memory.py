@@ -257,11 +257,12 @@ class MemoryJournal(Journal):
 
     async def ask(self, request: Request, *, scope: Scope = EVERYTHING) -> Request:
         self._refuse_closed()
+        own = rules.stored_request(request.run_id, rules.request_text(request))
         with self._lock:
             log = self._seen(request.run_id, scope)
             if log is None or log.first is None:
                 raise rules.not_found(request.run_id)
-            stored = log.requests.setdefault(request.key, request)
+            stored = log.requests.setdefault(own.key, own)
         self._bell.ring(ASKED)
         return stored
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from threading import Lock
 from typing import Any, Final, TypeVar
@@ -22,24 +22,43 @@ from pydantic_core import to_json
 from agents_progress.errors import JournalClosed
 from agents_progress.events import Envelope
 from agents_progress.journal import rules
-from agents_progress.journal.base import EVERYTHING, Erased, Journal, Lease, Origin, RunRow, Scope, one_run
+from agents_progress.journal.base import (
+    EVERYTHING,
+    Erased,
+    Journal,
+    Lease,
+    Origin,
+    Request,
+    RunRow,
+    Scope,
+    one_run,
+)
 from agents_progress.journal.postgres_address import Address, Database
+from agents_progress.journal.postgres_control import REQUESTS, TOUCH, ask
 from agents_progress.journal.postgres_process import Process
+from agents_progress.journal.postgres_read import (
+    BODIES,
+    PRUNABLE,
+    READ,
+    RUN,
+    RUNS,
+    SNAPSHOT,
+    asked,
+    envelope_of,
+    row_of,
+    searchable,
+)
 from agents_progress.journal.postgres_schema import CHANNEL, maybe_plain, plain
 from agents_progress.journal.postgres_write import (
-    ROW,
     Batch,
     Log,
-    envelope_of,
     lock,
     named,
     refuse_erased,
-    row_of,
-    searchable,
     store,
     write_gathered,
 )
-from agents_progress.journal.tails import Page, follow
+from agents_progress.journal.tails import LOOK_S, Page, asks, follow
 from agents_progress.messages import Status
 
 T = TypeVar("T")
@@ -47,30 +66,6 @@ T = TypeVar("T")
 LOST_AT_ONCE: Final = 100
 """Runs that one transaction declares lost, at most."""
 
-_IN_SCOPE: Final = (
-    "(%(owner)s::text IS NULL OR owner = %(owner)s) AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s)"
-)
-# One statement sees one moment: what it says of the run holds for the envelopes it gives.
-_READ: Final = f"""
-SELECT runs.floor, runs.sealed, runs.erased, kept.body
-FROM progress_runs runs LEFT JOIN LATERAL (
-    SELECT seq, body FROM progress_envelopes
-    WHERE run = runs.run AND seq > %(after)s ORDER BY seq LIMIT %(limit)s
-) kept ON true
-WHERE run_id = %(run_id)s AND {_IN_SCOPE} ORDER BY kept.seq
-"""
-_SNAPSHOT: Final = f"""
-SELECT runs.erased, kept.body FROM progress_runs runs LEFT JOIN progress_snapshots kept USING (run)
-WHERE run_id = %(run_id)s AND {_IN_SCOPE}
-"""
-_RUNS: Final = f"""
-SELECT {ROW} FROM progress_runs
-WHERE begun IS NOT NULL AND {_IN_SCOPE}
-    AND (%(task_id)s::text IS NULL OR task_id = %(task_id)s)
-    AND (%(labels)s::jsonb IS NULL OR labels @> %(labels)s::jsonb)
-    AND (%(status)s::text IS NULL OR status = %(status)s)
-ORDER BY begun DESC LIMIT %(limit)s
-"""
 _FOR: Final = "clock_timestamp() + make_interval(secs => %s)"
 _LEASE: Final = (
     f"UPDATE progress_runs SET generation = generation + 1, exclusive = %s, deadline = {_FOR} WHERE run = %s "
@@ -89,13 +84,6 @@ RETURNING runs.run_id, runs.generation
 _LATE: Final = (
     "SELECT run_id FROM progress_runs WHERE deadline < clock_timestamp() "
     f"ORDER BY run_id LIMIT {LOST_AT_ONCE} FOR UPDATE SKIP LOCKED"
-)
-_PRUNABLE: Final = """
-SELECT run, runs.seq, floor, erased, kept.seq, kept.body FROM progress_runs runs
-LEFT JOIN progress_snapshots kept USING (run) WHERE run_id = %(run_id)s
-"""
-_BODIES: Final = (
-    "SELECT body FROM progress_envelopes WHERE run = %(run)s AND seq > %(after)s AND seq <= %(upto)s ORDER BY seq"
 )
 _PRUNE: Final = "DELETE FROM progress_envelopes WHERE run = %s AND seq <= %s"
 _KEEP: Final = (
@@ -173,7 +161,7 @@ class PostgresJournal(Journal):
 
     async def _page(self, run_id: str, after_seq: int, limit: int, scope: Scope) -> Page:
         after = min(max(after_seq, 0), 2**62)
-        lines = await self._ask(_READ, {**_asked(run_id, scope), "after": after, "limit": max(limit, 0)})
+        lines = await self._ask(READ, {**asked(run_id, scope), "after": after, "limit": max(limit, 0)})
         if not lines:
             return Page()
         floor, sealed, erased, _ = lines[0]
@@ -194,11 +182,21 @@ class PostgresJournal(Journal):
         scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
         filters = {"task_id": maybe_plain(task_id), "labels": searchable(labels) if labels else None, "status": status}
-        lines = await self._ask(_RUNS, {**_asked("", scope), **filters, "limit": max(limit, 0)})
+        lines = await self._ask(RUNS, {**asked("", scope), **filters, "limit": max(limit, 0)})
         return [row_of(line) for line in lines]
 
+    async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
+        for line in await self._ask(RUN, asked(run_id, scope)):
+            if line[0]:
+                raise rules.erased(run_id)
+            return row_of(line)
+        return None
+
+    async def touch(self, run_ids: Sequence[str]) -> None:
+        await self._ask(TOUCH, {"run_ids": [plain(run_id) for run_id in run_ids]})
+
     async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
-        lines = await self._ask(_SNAPSHOT, _asked(run_id, scope))
+        lines = await self._ask(SNAPSHOT, asked(run_id, scope))
         if not lines:
             return None
         erased, body = lines[0]
@@ -257,11 +255,30 @@ class PostgresJournal(Journal):
             if len(late) < LOST_AT_ONCE:
                 return ended
 
+    # Control.
+
+    async def ask(self, request: Request, *, scope: Scope = EVERYTHING) -> Request:
+        text = rules.request_text(request)
+        return await self._transact(lambda db: ask(db, request, text, scope))
+
+    async def requests(self, run_ids: Collection[str]) -> list[Request]:
+        names = [plain(run_id) for run_id in run_ids]
+        self._process()
+        lines = await self._ask(REQUESTS, {"run_ids": names}) if names else []
+        return [rules.stored_request(run_id, body) for run_id, body in lines]
+
+    async def asks(self, owned: Callable[[], Collection[str]]) -> AsyncIterator[Request]:
+        process = self._process()
+        await process.run(process.link.listener.start())
+        async with aclosing(asks(self.requests, process.link.listener, owned, LOOK_S)) as steps:
+            async for request in steps:
+                yield request
+
     # Retention.
 
     async def prune(self, run_id: str, upto_seq: int) -> int:
         while True:
-            lines = await self._ask(_PRUNABLE, {"run_id": plain(run_id)})
+            lines = await self._ask(PRUNABLE, {"run_id": plain(run_id)})
             run, head, floor, erased, after, body = lines[0] if lines else (0, 0, 0, False, None, None)
             if erased:
                 raise rules.erased(run_id)
@@ -284,7 +301,7 @@ class PostgresJournal(Journal):
 
     async def _folded(self, run_id: str, run: int, after: int, upto: int, body: bytes | None) -> dict[str, Any] | None:
         """The snapshot of the view up to a sequence number; None when somebody else pruned meanwhile."""
-        bodies = [body for (body,) in await self._ask(_BODIES, {"run": run, "after": after, "upto": upto})]
+        bodies = [body for (body,) in await self._ask(BODIES, {"run": run, "after": after, "upto": upto})]
         if len(bodies) != upto - after:
             return None
         snapshot: dict[str, Any] | None = None if body is None else json.loads(body)
@@ -343,10 +360,6 @@ class PostgresJournal(Journal):
     async def _transact(self, work: Callable[[Database], Awaitable[T]]) -> T:
         process = self._process()
         return await process.run(process.link.transact(work))
-
-
-def _asked(run_id: str, scope: Scope) -> dict[str, Any]:
-    return {"run_id": plain(run_id), "owner": maybe_plain(scope.owner), "tenant": maybe_plain(scope.tenant)}
 
 
 async def _known(db: Database, run_id: str) -> Log:

@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 from agents_progress.errors import JournalError
 from agents_progress.journal.postgres_address import Address
 from agents_progress.journal.postgres_schema import CHANNEL, plain
-from agents_progress.journal.tails import Bell
+from agents_progress.journal.tails import ASKED, Bell
 
 POLL_S: Final = 0.5
 """How often the store is asked for news while no notification can arrive, in seconds."""
@@ -110,7 +110,7 @@ class Listener(Bell):
         while True:
             await asyncio.sleep(POLL_S)
             with self._watching:
-                watched = list(self._watched)
+                watched = self._watched.keys() - {ASKED}  # whoever waits for requests looks anyway
             if self.hears or not watched:
                 continue
             try:

@@ -2,6 +2,10 @@
 
 The tables live in the first schema of the connection's ``search_path``. A text of an application may hold what a TEXT
 column cannot: it is stored escaped (:func:`plain`) where it is searched, and as ASCII JSON where it is given back.
+
+Tables have a version, which a release must know, and a revision: how many of :data:`_EXPANSIONS` they went through. A
+release adds those that are missing when it connects, and passes over those that it does not know. So an expansion may
+add what an older release can leave alone, and nothing else: that one goes on writing to the same tables.
 """
 
 from __future__ import annotations
@@ -61,8 +65,40 @@ CREATE TABLE progress_envelopes (
 CREATE TABLE progress_snapshots (run BIGINT PRIMARY KEY, seq BIGINT NOT NULL, body BYTEA NOT NULL);
 """
 
+_EXPANSIONS: Final = (
+    """
+ALTER TABLE progress_runs ADD COLUMN written_seq BIGINT, ADD COLUMN written_at TIMESTAMPTZ;
+CREATE TABLE progress_reads (run BIGINT PRIMARY KEY, read_at TIMESTAMPTZ NOT NULL) WITH (fillfactor = 50);
+CREATE TABLE progress_requests (
+    request BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run BIGINT NOT NULL,
+    key TEXT NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (run, key)
+);
+CREATE FUNCTION progress_forget() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM progress_requests WHERE run = NEW.run;
+    DELETE FROM progress_reads WHERE run = NEW.run;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER progress_erased AFTER UPDATE OF erased ON progress_runs
+FOR EACH ROW WHEN (NEW.erased) EXECUTE FUNCTION progress_forget();
+ALTER TABLE progress_journal ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+""",
+)
+"""``written_at`` is that of ``written_seq``: a release that does not know it leaves both behind. A trigger erases,
+because an older release may be the one that erases a run.
+"""
+
+# Whoever waits for a lock on a table keeps everybody behind it from the table.
+_PATIENCE: Final = "SET LOCAL lock_timeout = '5s'"
+
 # Not to_regclass: within a transaction it remembers that a name was free, whoever took it meanwhile.
 _FIND: Final = "SELECT FROM pg_class WHERE relname = 'progress_journal' AND pg_table_is_visible(oid)"
+
+# The oldest tables have no revision.
+_KNOWN: Final = "SELECT protocol, version, coalesce((to_jsonb(it) ->> 'revision')::int, 0) FROM progress_journal it"
 
 _ESCAPES: Final = {0: r"\0", ord("\\"): r"\\"}
 
@@ -78,28 +114,35 @@ def maybe_plain(text: str | None) -> str | None:
 
 
 async def prepare(db: psycopg.AsyncConnection[TupleRow], name: str, *, create: bool) -> None:
-    """Make the tables unless they are there. Raises :exc:`JournalUnreadable` for those of another version, and for none
-    when none may be made.
+    """Make the tables unless they are there, and bring them to the revision of this release. Raises
+    :exc:`JournalUnreadable` for those of another version, and for none when none may be made.
     """
-    if await _holds_a_journal(db, name):
-        return
-    if not create:
+    revision = await _revision(db, name)
+    if revision is None and not create:
         raise JournalUnreadable(f"there is no journal in {name}; name another one, or run something first")
+    if revision is not None and revision >= len(_EXPANSIONS):
+        return
     async with db.transaction():
         await db.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
-        if not await _holds_a_journal(db, name):
+        await db.execute(_PATIENCE)
+        revision = await _revision(db, name)  # now nobody else changes it
+        if revision is None:
             await db.execute(_TABLES)
+        for expansion in _EXPANSIONS[revision or 0 :]:
+            await db.execute(expansion)
+        await db.execute("UPDATE progress_journal SET revision = greatest(revision, %s)", (len(_EXPANSIONS),))
 
 
-async def _holds_a_journal(db: psycopg.AsyncConnection[TupleRow], name: str) -> bool:
+async def _revision(db: psycopg.AsyncConnection[TupleRow], name: str) -> int | None:
+    """That of the tables; None when there are none."""
     if await one(db, _FIND) is None:
-        return False
-    protocol, version = await one(db, "SELECT protocol, version FROM progress_journal") or ("nothing", 0)
+        return None
+    protocol, version, revision = await one(db, _KNOWN) or ("nothing", 0, 0)
     if (protocol, version) != (PROTOCOL, SCHEMA_VERSION):
         raise JournalUnreadable(
             f"{name} holds {protocol} in version {version}; this release reads {PROTOCOL} in version {SCHEMA_VERSION}"
         )
-    return True
+    return int(revision)
 
 
 async def one(db: psycopg.AsyncConnection[TupleRow], query: str, values: Any = None) -> TupleRow | None:

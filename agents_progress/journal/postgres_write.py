@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from pydantic_core import to_json
 
-from agents_progress.errors import BadEnvelope, JournalUnreadable, UsageError
-from agents_progress.events import Envelope, is_run_id, parse_envelope, parse_known
-from agents_progress.journal.base import Lease, Origin, RunRow, fresh
+from agents_progress.errors import UsageError
+from agents_progress.events import Envelope, is_run_id, parse_envelope
+from agents_progress.journal.base import Lease, Origin, fresh
 from agents_progress.journal.postgres_address import Database
+from agents_progress.journal.postgres_read import searchable, standing_of
 from agents_progress.journal.postgres_schema import CHANNEL, maybe_plain, plain
 from agents_progress.journal.rules import erased, refuse_write
 from agents_progress.standing import UPDATES, Standing
@@ -35,18 +36,18 @@ _BEGIN: Final = (
     "UPDATE progress_runs SET begun = nextval('progress_begun'), task_id = %s, owner = %s, tenant = %s, labels = %s, "
     "about = %s, started_at = %s WHERE run = %s"
 )
-_STORE: Final = (
-    "UPDATE progress_runs SET seq = %s, standing = %s, status = %s, updated_at = coalesce(%s, updated_at), "
-    "generation = %s, sealed = %s, deadline = CASE WHEN %s THEN NULL ELSE deadline END "
-    f"WHERE run = %s RETURNING pg_notify('{CHANNEL}', run_id)"
-)
+_STORE: Final = f"""
+UPDATE progress_runs SET seq = %(seq)s, standing = %(standing)s, status = %(status)s,
+    updated_at = coalesce(%(updated_at)s, updated_at), generation = %(generation)s, sealed = %(sealed)s,
+    deadline = CASE WHEN %(held)s THEN deadline END,
+    written_seq = CASE WHEN seq < %(seq)s THEN %(seq)s ELSE written_seq END,
+    written_at = CASE WHEN seq < %(seq)s THEN clock_timestamp() ELSE written_at END
+WHERE run = %(run)s RETURNING pg_notify('{CHANNEL}', run_id)
+"""
 _COPY: Final = "COPY progress_envelopes (run, seq, body) FROM STDIN (FORMAT BINARY)"
 _COPY_HEAD: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_TAIL: Final = b"\xff\xff"
 _copy_row = struct.Struct("!hiqiqi").pack
-
-ROW: Final = "run_id, about, seq, standing, started_at, updated_at"
-"""What :func:`row_of` reads."""
 
 
 @dataclass(slots=True)
@@ -205,50 +206,14 @@ def _beginning(log: Log) -> tuple[Any, ...]:
     )
 
 
-def _facts(log: Log) -> tuple[Any, ...]:
-    return (
-        log.head,
-        to_json(log.standing.to_dict()).decode(),
-        log.standing.status,
-        log.new[-1].occurred_at if log.new else None,
-        log.generation,
-        log.sealed,
-        not log.held,
-        log.run,
-    )
-
-
-def searchable(labels: Mapping[str, str]) -> str:
-    """Labels as the JSON that is stored for searching, and searched for."""
-    return json.dumps({plain(name): plain(value) for name, value in labels.items()})
-
-
-def standing_of(stored: str | None) -> Standing:
-    """A stored standing; that of a run that has not begun holds no fact."""
-    return Standing(**json.loads(stored)) if stored else Standing()
-
-
-def row_of(line: tuple[Any, ...]) -> RunRow:
-    """A line of :data:`ROW`."""
-    run_id, about, seq, standing, started_at, updated_at = line
-    told = json.loads(about)
-    return RunRow(
-        run_id=run_id,
-        task_id=told["task_id"],
-        title=told["title"],
-        seq=seq,
-        standing=standing_of(standing),
-        started_at=started_at,
-        updated_at=updated_at,
-        origin=Origin(**told["origin"]),
-    )
-
-
-def envelope_of(body: bytes, name: str) -> Envelope:
-    """A stored envelope. Its payload is the reader's to judge, so that a damaged one shows as an issue and hides
-    nothing.
-    """
-    try:
-        return parse_known(body) or parse_envelope(body)
-    except BadEnvelope as error:
-        raise JournalUnreadable(f"{name} is damaged: {error}") from error
+def _facts(log: Log) -> dict[str, Any]:
+    return {
+        "seq": log.head,
+        "standing": to_json(log.standing.to_dict()).decode(),
+        "status": log.standing.status,
+        "updated_at": log.new[-1].occurred_at if log.new else None,
+        "generation": log.generation,
+        "sealed": log.sealed,
+        "held": log.held,
+        "run": log.run,
+    }

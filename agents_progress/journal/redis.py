@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -29,13 +30,25 @@ from pydantic_core import from_json, to_json
 from agents_progress.errors import Fenced, JournalClosed, JournalUnreadable, Sealed
 from agents_progress.events import Envelope
 from agents_progress.journal import rules
-from agents_progress.journal.base import EVERYTHING, Erased, Journal, Lease, Origin, RunRow, Scope, one_run
-from agents_progress.journal.redis_connections import LEFT_BEHIND, Address, Connections, marked
-from agents_progress.journal.redis_keys import ROW_FIELDS, Keys, matches, stored_envelope, stored_row
-from agents_progress.journal.redis_scripts import READ, SNAPSHOT
+from agents_progress.journal.base import (
+    EVERYTHING,
+    Erased,
+    Journal,
+    Lease,
+    Origin,
+    Request,
+    RunRow,
+    Scope,
+    one_run,
+)
+from agents_progress.journal.redis_connections import LEFT_BEHIND, Address, Connections, answered, marked
+from agents_progress.journal.redis_control import Control
+from agents_progress.journal.redis_keys import Keys, matches, stored_envelope, stored_row
+from agents_progress.journal.redis_scripts import READ, ROW, SNAPSHOT
 from agents_progress.journal.redis_upkeep import Upkeep, milliseconds
 from agents_progress.journal.redis_watch import Watch
 from agents_progress.journal.redis_writer import Batch, Writer
+from agents_progress.journal.tails import LOOK_S, asks
 from agents_progress.messages import Status
 
 T = TypeVar("T")
@@ -54,6 +67,7 @@ class _Open:
     writer: Writer
     watch: Watch
     upkeep: Upkeep
+    control: Control
 
 
 async def _ask(opened: _Open, question: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
@@ -157,11 +171,22 @@ class RedisJournal(Journal):
                 if not listed:
                     break
                 before = f"({listed[-1].decode()}"
-                rows = await self._rows(opened, [name.decode() for name in listed[::2]])
-                found += [row for row in rows.values() if matches(row, task_id, wanted, status, scope)]
+                rows = await self._rows(opened, [name.decode() for name in listed[::2]], scope)
+                found += [row for row in rows if matches(row, task_id, wanted, status)]
             return found[: max(limit, 0)]
 
         return await _ask(opened, find)
+
+    async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
+        opened, keys, bounds = self._opened(), self._keys.of(run_id), (marked(scope.owner), marked(scope.tenant))
+        word, *facts = await _ask(opened, opened.connections.call, ROW, keys, *bounds)
+        if word == b"erased" and scope == EVERYTHING:
+            raise rules.erased(run_id)
+        return stored_row(run_id, facts) if word == b"row" else None
+
+    async def touch(self, run_ids: Sequence[str]) -> None:
+        opened = self._opened()
+        await _ask(opened, opened.control.touch, list(run_ids))
 
     async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
         opened, keys, bounds = self._opened(), self._keys.of(run_id), (marked(scope.owner), marked(scope.tenant))
@@ -198,6 +223,23 @@ class RedisJournal(Journal):
     async def expire(self) -> list[str]:
         opened = self._opened()
         return await _ask(opened, opened.upkeep.expire)
+
+    # Control.
+
+    async def ask(self, request: Request, *, scope: Scope = EVERYTHING) -> Request:
+        opened, text = self._opened(), rules.request_text(request)
+        return await _ask(opened, opened.control.ask, request, text, scope)
+
+    async def requests(self, run_ids: Collection[str]) -> list[Request]:
+        opened, names = self._opened(), list(run_ids)
+        return await _ask(opened, opened.control.requests, names) if names else []
+
+    async def asks(self, owned: Callable[[], Collection[str]]) -> AsyncIterator[Request]:
+        opened = self._opened()
+        opened.connections.tell(opened.control.listen)
+        async with aclosing(asks(self.requests, opened.control.bell, owned, LOOK_S)) as steps:
+            async for request in steps:
+                yield request
 
     # Retention.
 
@@ -236,11 +278,12 @@ class RedisJournal(Journal):
             if self._open is None:
                 connections = Connections(self._address, self._create)
                 writer, watch = Writer(connections, self._keys), Watch(connections)
-                self._open = _Open(connections, writer, watch, Upkeep(connections, self._keys))
+                upkeep, control = Upkeep(connections, self._keys), Control(connections, self._keys, watch)
+                self._open = _Open(connections, writer, watch, upkeep, control)
             return self._open
 
     async def _write(self, opened: _Open, batch: Batch) -> None:
-        opened.connections.tell(opened.writer.put, batch)
+        opened.connections.tell(partial(opened.writer.put, batch))
         # A caller that is cancelled leaves; its batch is written all the same.
         await asyncio.shield(asyncio.wrap_future(batch.written))
 
@@ -278,8 +321,8 @@ class RedisJournal(Journal):
                 return [], known, True
             await opened.watch.changed(self._keys.of(run_id)[1], seen.decode())
 
-    async def _rows(self, opened: _Open, run_ids: Sequence[str]) -> dict[str, RunRow]:
-        commands = [("HMGET", self._keys.of(run_id)[0], *ROW_FIELDS) for run_id in run_ids]
-        answers = await opened.connections.send(*commands)
-        rows = {run_id: stored_row(run_id, values) for run_id, values in zip(run_ids, answers, strict=True)}
-        return {run_id: row for run_id, row in rows.items() if row is not None}
+    async def _rows(self, opened: _Open, run_ids: Sequence[str], scope: Scope) -> list[RunRow]:
+        bounds = marked(scope.owner), marked(scope.tenant)
+        answers = await opened.connections.call_all([(ROW, self._keys.of(run_id), bounds) for run_id in run_ids])
+        told = zip(run_ids, answered(answers), strict=True)
+        return [stored_row(run_id, facts) for run_id, (word, *facts) in told if word == b"row"]

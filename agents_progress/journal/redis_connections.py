@@ -96,7 +96,7 @@ class Address(NamedTuple):
         return JournalUnavailable(f"the journal {self.shown} cannot be used now: {said or type(error).__name__}")
 
 
-def _answered(answers: Sequence[Any]) -> list[Any]:
+def answered(answers: Sequence[Any]) -> list[Any]:
     """The answers, or the first refusal among them: as the server words it, for the client would quote the command."""
     for answer in answers:
         if isinstance(answer, Exception):
@@ -138,11 +138,11 @@ class Connections:
             self._refuse_closed()
             return asyncio.run_coroutine_threadsafe(self._answer(question), self.loop)
 
-    def tell(self, call: Callable[[T], None], value: T) -> None:
+    def tell(self, call: Callable[[], None]) -> None:
         """Call something in the thread of the connections, in the order of the calls."""
         with self._asking:
             self._refuse_closed()
-            self.loop.call_soon_threadsafe(call, value)
+            self.loop.call_soon_threadsafe(call)
 
     def _refuse_closed(self) -> None:
         if self._closed:
@@ -215,7 +215,7 @@ class Connections:
         pipe = self.client.pipeline(transaction=False)
         for command in commands:
             pipe.execute_command(*command)
-        return _answered(await pipe.execute(raise_on_error=False)) if commands else []
+        return answered(await pipe.execute(raise_on_error=False)) if commands else []
 
     async def apart(self) -> tuple[Any, int]:
         """A connection that may block, and the id by which the server knows it."""
@@ -243,7 +243,7 @@ class Connections:
                 pipe = self._renewing.pipeline(transaction=False)
                 for command in commands:
                     pipe.execute_command(*command)
-                return _answered(pipe.execute(raise_on_error=False))
+                return answered(pipe.execute(raise_on_error=False))
             except FAILURES as error:
                 raise self.address.refusal(error) from None
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from agents_progress.errors import BadEnvelope, JournalUnreadable
 from agents_progress.events import Envelope, parse_envelope, parse_known
 from agents_progress.journal import rules
-from agents_progress.journal.base import Lease, Origin, RunRow, Scope
+from agents_progress.journal.base import Lease, Origin, RunRow
 from agents_progress.standing import Standing
-
-ROW_FIELDS: Final = ("row", "head", "updated", "standing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +47,11 @@ class Keys:
         """Runs with a deadline, by the moment at which to look at them, which is never late."""
         return f"{self.prefix}:due"
 
+    @property
+    def asked(self) -> str:
+        """A stream that grows whenever something is asked of an owner."""
+        return f"{self.prefix}:asked"
+
     def index(self, *, task_id: str | None = None, owner: str | None = None, tenant: str | None = None) -> str:
         """The narrowest list that holds all runs of these."""
         for kind, value in (("task", task_id), ("owner", owner), ("tenant", tenant)):
@@ -76,21 +79,26 @@ def first_row(first: Envelope, origin: Origin) -> dict[str, Any]:
     }
 
 
-def stored_row(run_id: str, values: list[Any]) -> RunRow | None:
-    """A row from the fields of :data:`ROW_FIELDS`; None when the run did not begin or was erased."""
-    row, head, updated, standing = values
-    if row is None:
-        return None
-    first = json.loads(row)
+def stored_row(run_id: str, answer: list[Any]) -> RunRow:
+    """A row from what the script ROW says of a run that is there."""
+    row, head, updated, standing, sealed, generation, now, *moments = answer
+    written, read, deadline = moments
+    first, moment = json.loads(row), int(now)
+    seq, _, written_at = (written or b"0 0").partition(b" ")
     return RunRow(
         run_id=run_id,
         task_id=first["task_id"],
         title=first["title"],
-        seq=int(head),
+        seq=head,
         standing=stored_standing(standing),
         started_at=first["started_at"],
         updated_at=updated.decode(),
         origin=Origin(**first["origin"]),
+        sealed=bool(sealed),
+        silent_s=(moment - int(written_at)) / 1000 if int(seq) == head else None,
+        unread_s=None if read is None else (moment - int(read)) / 1000,
+        generation=generation,
+        lease_left_s=None if deadline is None else (int(deadline) - moment) / 1000,
     )
 
 
@@ -109,14 +117,9 @@ def stored_envelope(body: bytes, shown: str) -> Envelope:
         raise JournalUnreadable(f"{shown} is damaged: {error}") from error
 
 
-def matches(row: RunRow, task_id: str | None, labels: Mapping[str, str], status: str | None, scope: Scope) -> bool:
+def matches(row: RunRow, task_id: str | None, labels: Mapping[str, str], status: str | None) -> bool:
     """Whether a run is one of those that were asked for."""
-    return (
-        task_id in {None, row.task_id}
-        and rules.visible(row.origin, scope)
-        and labels.items() <= row.labels.items()
-        and status in {None, row.status}
-    )
+    return task_id in {None, row.task_id} and labels.items() <= row.labels.items() and status in {None, row.status}
 
 
 def right(run_id: str, lease: Lease | None) -> str:

@@ -42,6 +42,10 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function text(number) return string.format('%.0f', number) end
+local function wrote(seq, updated, standing)
+  local written = text(seq) .. ' ' .. text(now())
+  redis.call('HSET', KEYS[1], 'head', text(seq), 'updated', updated, 'standing', standing, 'written', written)
+end
 local function seal()
   if not run.sealed then
     redis.call('XADD', KEYS[2], id(head, 1), 'sealed', '1')
@@ -97,7 +101,7 @@ if tonumber(base) ~= head then return {'head', head, run.standing} end
 for seq = head + 1, last do
   redis.call('XADD', KEYS[2], id(seq), 'e', ARGV[offset + seq - first + 1])
 end
-redis.call('HSET', KEYS[1], 'head', text(last), 'updated', updated, 'standing', standing)
+wrote(last, updated, standing)
 if head > 0 then return {'stored', run.born} end
 begin(ARGV[7], ARGV[8], ARGV[9], ARGV[10], claim)
 local deadline = ttl ~= '' and text(now() + ttl)
@@ -151,6 +155,52 @@ SNAPSHOT: Final = _script(
 if run.erased then return {'erased'} end
 if hidden(ARGV[1], ARGV[2]) then return {'none'} end
 return {'found', redis.call('HGET', KEYS[1], 'snapshot')}
+""",
+)
+
+ROW: Final = _script(
+    _FACTS,
+    _SCOPE,
+    """
+if run.erased then return {'erased'} end
+local row, updated, written, read = unpack(redis.call('HMGET', KEYS[1], 'row', 'updated', 'written', 'read'))
+if not row or hidden(ARGV[1], ARGV[2]) then return {'none'} end
+local sealed = run.sealed and 1 or 0
+return {'row', row, head, updated, run.standing, sealed, generation, text(now()), written, read, run.deadline}
+""",
+)
+"""ARGV: owner, tenant. Moments are in milliseconds; ``written`` is the number of the newest envelope, a space and its
+moment, unless an older release wrote that envelope.
+"""
+
+ASK: Final = _script(
+    _WHEN_FULL,
+    _FACTS,
+    _SCOPE,
+    """
+local opening, line = ARGV[1], ARGV[2]
+if run.erased then return {'erased'} end
+if head == 0 or hidden(ARGV[3], ARGV[4]) then return {'not_found'} end
+local stored = redis.call('HGET', KEYS[1], 'requests') or ''
+for other in string.gmatch(stored, '[^\\n]+') do
+  if string.sub(other, 1, #opening) == opening then return {'stored', other} end
+end
+redis.call('HSET', KEYS[1], 'requests', stored .. line .. '\\n')
+return {'stored', line}
+""",
+)
+"""ARGV: how a request with this key begins, the request as one line, owner, tenant."""
+
+RING: Final = _script(_WHEN_FULL, "return redis.call('XADD', KEYS[1], 'MAXLEN', 1, '*', 'asked', '1')")
+"""Wakes whoever waits for requests: a stream of one entry, of which only its newness counts."""
+
+TOUCH: Final = _script(
+    _WHEN_FULL,
+    _FACTS,
+    """
+if run.erased or run.sealed or redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'read', text(now()))
+return 1
 """,
 )
 
@@ -211,7 +261,7 @@ if tonumber(base) ~= head or tonumber(ruled) ~= generation then return {'moved'}
 if body ~= '' then
   if head == 0 then begin(ARGV[6], '', '', ARGV[7], '') end
   redis.call('XADD', KEYS[2], id(head + 1), 'e', body)
-  redis.call('HSET', KEYS[1], 'head', text(head + 1), 'updated', updated, 'standing', standing)
+  wrote(head + 1, updated, standing)
   head = head + 1
 end
 seal()
@@ -259,4 +309,21 @@ return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000 + math.floor(
 """
 )
 
-SCRIPTS: Final = (APPEND, SEAL, READ, SNAPSHOT, KEEP, LEASE, RENEW, LOSE, ERASE, TAKE_KEY, FREE_KEY, DUE)
+SCRIPTS: Final = (
+    APPEND,
+    SEAL,
+    READ,
+    SNAPSHOT,
+    ROW,
+    ASK,
+    RING,
+    TOUCH,
+    KEEP,
+    LEASE,
+    RENEW,
+    LOSE,
+    ERASE,
+    TAKE_KEY,
+    FREE_KEY,
+    DUE,
+)

@@ -7,6 +7,7 @@ before it has one.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
@@ -17,7 +18,7 @@ from agents_progress.errors import JournalUnreadable
 from agents_progress.journal import rules
 from agents_progress.journal.base import Erased, Lease, Origin
 from agents_progress.journal.redis_connections import Connections
-from agents_progress.journal.redis_keys import ROW_FIELDS, Keys, first_row, refuse, right, stored_row, stored_standing
+from agents_progress.journal.redis_keys import Keys, first_row, refuse, right, stored_row, stored_standing
 from agents_progress.journal.redis_scripts import (
     DUE,
     ERASE,
@@ -26,6 +27,7 @@ from agents_progress.journal.redis_scripts import (
     LEASE,
     LOSE,
     RENEW,
+    ROW,
     SEAL,
     TAKE_KEY,
 )
@@ -148,10 +150,11 @@ class Upkeep:
         upto = min(upto_seq, int(head or 0))
         if upto <= int(floor or 0):
             return 0
-        kept = from_json(snapshot) if snapshot else None
+        kept: dict[str, Any] | None = from_json(snapshot) if snapshot else None
         if kept is None or kept["seq"] < upto:
             after = kept["seq"] if kept else 0
-            kept = rules.folded(run_id, kept, [body async for body in self._bodies(run_id, after, upto)])
+            bodies = [body async for body in self._bodies(run_id, after, upto)]
+            kept = await asyncio.to_thread(rules.folded, run_id, kept, bodies)
             if kept["seq"] != upto:
                 if await self._facts(run_id, "erased", "floor") == [erased, floor]:
                     raise JournalUnreadable(f"{self._connections.address.shown} is damaged in run {run_id}")
@@ -190,7 +193,8 @@ class Upkeep:
         names = [run_id] if run_id is not None else await self._listed(self._keys.index(task_id=task_id, owner=owner))
         total = Erased()
         for name in names:
-            row = stored_row(name, await self._facts(name, *ROW_FIELDS))
+            word, *told = await self._connections.call(ROW, self._keys.of(name), "", "")
+            row = stored_row(name, told) if word == b"row" else None
             if row is not None and (task_id not in {None, row.task_id} or owner not in {None, row.origin.owner}):
                 continue  # somebody else's, whose claim was the first
             if row is None and run_id is None:

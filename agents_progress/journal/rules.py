@@ -8,6 +8,7 @@ generation grows by one, so that whoever owned it is fenced.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -25,7 +26,7 @@ from agents_progress.errors import (
     UsageError,
 )
 from agents_progress.events import Envelope
-from agents_progress.journal.base import Lease, Origin, Scope
+from agents_progress.journal.base import Lease, Origin, Request, Scope
 from agents_progress.standing import Standing
 from agents_progress.view import RunView
 
@@ -117,3 +118,24 @@ def snapshot_seq(run_id: str, snapshot: Mapping[str, Any], head: int) -> int:
     if snapshot.get("run_id") != run_id or not isinstance(seq, int) or not 0 <= seq <= head:
         raise BadSnapshot(f"this is no snapshot of what is stored of run {run_id}; take it from its view")
     return seq
+
+
+def key_text(key: str) -> str:
+    """The key of a request as ASCII JSON, which every store takes, odd characters included."""
+    return json.dumps(key)
+
+
+def opening(key: str) -> str:
+    """How the text of every request with this key begins, and of no other."""
+    return f'{{"key": {key_text(key)}, '
+
+
+def request_text(request: Request) -> str:
+    """A request as one line of ASCII JSON. Raises for a body that has no JSON form."""
+    own_id, body = json.dumps(request.request_id), json.dumps(dict(request.body), allow_nan=False)
+    return f'{opening(request.key)}"request_id": {own_id}, "body": {body}}}'
+
+
+def stored_request(run_id: str, text: str | bytes) -> Request:
+    """The request of a run behind a :func:`request_text`."""
+    return Request(run_id, **json.loads(text))

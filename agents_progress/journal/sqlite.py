@@ -11,7 +11,7 @@ import asyncio
 import os
 import sqlite3
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
@@ -21,16 +21,28 @@ from pydantic_core import to_json
 
 from agents_progress.errors import JournalClosed
 from agents_progress.events import Envelope
-from agents_progress.journal import rules, sqlite_rows
-from agents_progress.journal.base import EVERYTHING, Erased, Journal, Lease, Origin, RunRow, Scope, one_run
+from agents_progress.journal import rules, sqlite_read, sqlite_write
+from agents_progress.journal.base import (
+    EVERYTHING,
+    Erased,
+    Journal,
+    Lease,
+    Origin,
+    Request,
+    RunRow,
+    Scope,
+    one_run,
+)
 from agents_progress.journal.sqlite_file import BUSY_TIMEOUT_S, connect, translated
-from agents_progress.journal.tails import Bell, Page, follow
+from agents_progress.journal.tails import ASKED, Bell, Page, asks, follow
 from agents_progress.messages import Status
 
 T = TypeVar("T")
 
 POLL_S: Final = 0.1
 """How often a tail looks for what other processes appended, in seconds, while its run is busy."""
+ASKED_ELSEWHERE_S: Final = 0.5
+"""How often an owner looks for what other processes ask of it, in seconds."""
 WIPE_WAIT_MS: Final = 500
 """How long an erasure waits for readers before it leaves the write-ahead log to the next checkpoint."""
 
@@ -51,8 +63,10 @@ class _Open:
         self.pid = os.getpid()
         self.path = path
         self.create = create
-        self.writer = ThreadPoolExecutor(1, thread_name_prefix="agents-progress-writer")
-        self.reader = ThreadPoolExecutor(1, thread_name_prefix="agents-progress-reader")
+        self.threads = {
+            role: ThreadPoolExecutor(1, thread_name_prefix=f"agents-progress-{role}")
+            for role in ("writer", "reader", "folder")
+        }
         self.renewing = Lock()
         self.closed = False
         self.queue: deque[_Write] = deque()
@@ -66,8 +80,8 @@ class _Open:
         return self.connections[role]
 
     def close(self) -> None:
-        self.writer.shutdown(wait=True)
-        self.reader.shutdown(wait=True)
+        for thread in self.threads.values():
+            thread.shutdown(wait=True)
         with self.renewing:
             self.closed = True
             for connection in self.connections.values():
@@ -103,10 +117,10 @@ class SQLiteJournal(Journal):
             self._opened()
             return
         run_id, batch = one_run(envelopes), tuple(envelopes)
-        await self._write(lambda db: sqlite_rows.write(db, batch, origin, claim, lease), run_id)
+        await self._write(lambda db: sqlite_write.write(db, batch, origin, claim, lease), run_id)
 
     async def seal(self, run_id: str, *, lease: Lease | None = None) -> None:
-        await self._write(lambda db: sqlite_rows.seal(db, run_id, lease), run_id)
+        await self._write(lambda db: sqlite_write.seal(db, run_id, lease), run_id)
 
     # Reading.
 
@@ -131,15 +145,21 @@ class SQLiteJournal(Journal):
         scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
         wanted = dict(labels or {})
-        return await self._read(lambda db: sqlite_rows.rows(db, task_id, wanted, status, limit, scope))
+        return await self._read(lambda db: sqlite_read.rows(db, task_id, wanted, status, limit, scope))
+
+    async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
+        return await self._read(lambda db: sqlite_read.row(db, run_id, scope))
+
+    async def touch(self, run_ids: Sequence[str]) -> None:
+        await self._write(lambda db: sqlite_write.touch(db, run_ids))
 
     async def snapshot(self, run_id: str, *, scope: Scope = EVERYTHING) -> dict[str, Any] | None:
-        return await self._read(lambda db: sqlite_rows.snapshot(db, run_id, scope))
+        return await self._read(lambda db: sqlite_read.snapshot(db, run_id, scope))
 
     # Ownership.
 
     async def lease(self, run_id: str, ttl: float, *, exclusive: str | None = None) -> Lease:
-        return await self._write(lambda db: sqlite_rows.take(db, run_id, ttl, exclusive))
+        return await self._write(lambda db: sqlite_write.take(db, run_id, ttl, exclusive))
 
     def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
         opened = self._opened()
@@ -149,7 +169,7 @@ class SQLiteJournal(Journal):
             db = opened.connection("renewer")
             db.execute("BEGIN IMMEDIATE")
             try:
-                gone = sqlite_rows.renew(db, leases, ttl)
+                gone = sqlite_write.renew(db, leases, ttl)
                 db.execute("COMMIT")
             except BaseException:
                 db.rollback()
@@ -166,31 +186,45 @@ class SQLiteJournal(Journal):
         origin: Origin | None = None,
     ) -> None:
         accepted = rules.accepted(run_id, task_id, title)
-        await self._write(lambda db: sqlite_rows.reserve(db, accepted, ttl, origin), run_id)
+        await self._write(lambda db: sqlite_write.reserve(db, accepted, ttl, origin), run_id)
 
     async def expire(self) -> list[str]:
-        ended, sealed = await self._write(sqlite_rows.expire)
+        ended, sealed = await self._write(sqlite_write.expire)
         self._tell(sealed)
         return ended
+
+    # Control.
+
+    async def ask(self, request: Request, *, scope: Scope = EVERYTHING) -> Request:
+        text = rules.request_text(request)
+        return await self._write(lambda db: sqlite_write.ask(db, request, text, scope), ASKED)
+
+    async def requests(self, run_ids: Collection[str]) -> list[Request]:
+        self._opened()
+        names = list(run_ids)
+        return await self._read(lambda db: sqlite_read.requests(db, names)) if names else []
+
+    def asks(self, owned: Callable[[], Collection[str]]) -> AsyncIterator[Request]:
+        return asks(self.requests, self._opened().bell, owned, ASKED_ELSEWHERE_S)
 
     # Retention.
 
     async def prune(self, run_id: str, upto_seq: int) -> int:
-        # Folded in the reader's thread: a log that is stored does not change, and the writer has other things to do.
-        answer = await self._read(lambda db: sqlite_rows.folded(db, self._path, run_id, upto_seq))
+        # A log that is stored does not change, and a long one takes its time: no writer and no reader waits for it.
+        answer = await self._read(lambda db: sqlite_read.folded(db, self._path, run_id, upto_seq), "folder")
         if answer is None:
             return 0
-        return await self._write(lambda db: sqlite_rows.prune(db, run_id, *answer))
+        return await self._write(lambda db: sqlite_write.prune(db, run_id, *answer))
 
     async def keep_snapshot(self, run_id: str, snapshot: Mapping[str, Any]) -> None:
         place, body = {name: snapshot.get(name) for name in ("run_id", "seq")}, to_json(snapshot)
-        await self._write(lambda db: sqlite_rows.keep(db, run_id, place, body))
+        await self._write(lambda db: sqlite_write.keep(db, run_id, place, body))
 
     async def erase(self, *, run_id: str | None = None, task_id: str | None = None, owner: str | None = None) -> Erased:
         rules.one_target(run_id, task_id, owner)
         named = {"run_id": run_id, "task_id": task_id, "owner": owner}
         ((column, value),) = ((name, value) for name, value in named.items() if value is not None)
-        erased, ids = await self._write(lambda db: sqlite_rows.erase(db, column, value))
+        erased, ids = await self._write(lambda db: sqlite_write.erase(db, column, value))
         self._tell(ids)
         await self._wipe()
         return erased
@@ -227,34 +261,34 @@ class SQLiteJournal(Journal):
     async def _write(self, work: Callable[[sqlite3.Connection], T], run_id: str | None = None) -> T:
         opened, write = self._opened(), _Write(work, run_id)
         opened.queue.append(write)
-        opened.writer.submit(_write_gathered, opened)
+        opened.threads["writer"].submit(_write_gathered, opened)
         # A caller that is cancelled leaves; what it asked for is written all the same.
         answer: T = await asyncio.shield(asyncio.wrap_future(write.written))
         return answer
 
-    async def _read(self, question: Callable[[sqlite3.Connection], T]) -> T:
+    async def _read(self, question: Callable[[sqlite3.Connection], T], role: str = "reader") -> T:
         opened = self._opened()
 
         def answer() -> T:
             with translated(self._path):
-                db = opened.connection("reader")
+                db = opened.connection(role)
                 db.execute("BEGIN")  # so that all of an answer is of one moment
                 try:
                     return question(db)
                 finally:
                     db.rollback()
 
-        return await asyncio.wrap_future(opened.reader.submit(answer))
+        return await asyncio.wrap_future(opened.threads[role].submit(answer))
 
     async def _wipe(self) -> None:
         """Empty the write-ahead log, which still holds what was erased, unless another process reads it just now."""
         opened = self._opened()
-        await asyncio.wrap_future(opened.writer.submit(_wipe, opened))
+        await asyncio.wrap_future(opened.threads["writer"].submit(_wipe, opened))
 
     async def _page(self, run_id: str, after_seq: int, limit: int, scope: Scope) -> Page:
         after = max(after_seq, 0)
-        bodies, known, sealed = await self._read(lambda db: sqlite_rows.page(db, run_id, after, limit, scope))
-        return Page([sqlite_rows.as_envelope(body, self._path) for body in bodies], known, sealed)
+        bodies, known, sealed = await self._read(lambda db: sqlite_read.page(db, run_id, after, limit, scope))
+        return Page([sqlite_read.as_envelope(body, self._path) for body in bodies], known, sealed)
 
 
 def _wipe(opened: _Open) -> None:

@@ -1,4 +1,9 @@
-"""The file of the embedded journal: its schema, how a connection to it is made, and what its errors are called."""
+"""The file of the embedded journal: its schema, how a connection to it is made, and what its errors are called.
+
+A file has a version, which a release must know, and a revision: how many of :data:`_EXPANSIONS` it went through. A
+release adds those that are missing when it opens a file, and passes over those that it does not know. So an expansion
+may add what an older release can leave alone, and nothing else: that one goes on writing to the same file.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import os
 import sqlite3
 import time
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from agents_progress.errors import JournalUnavailable, JournalUnreadable
@@ -52,20 +58,51 @@ CREATE TABLE IF NOT EXISTS erased (run_id TEXT PRIMARY KEY) WITHOUT ROWID;
 COMMIT;
 """
 
+_EXPANSIONS: Final = (
+    (
+        "ALTER TABLE runs ADD COLUMN written_seq INTEGER",
+        "ALTER TABLE runs ADD COLUMN written_at REAL",
+        "ALTER TABLE runs ADD COLUMN read_at REAL",
+        """
+CREATE TABLE requests (
+    request INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    body TEXT NOT NULL,
+    UNIQUE (run, key)
+)
+""",
+        """
+CREATE TRIGGER requests_go_with_their_run AFTER DELETE ON runs
+BEGIN DELETE FROM requests WHERE run = OLD.run; END
+""",
+    ),
+)
+"""``written_at`` is that of ``written_seq``: a release that does not know it leaves both behind. A trigger erases,
+because an older release may be the one that erases a run.
+"""
+
+_MAKING: Final = Lock()
+"""Held while a file is made. Closing any descriptor of a file ends all locks that the process has on it, those of its
+connections included. So a descriptor is closed before there is any connection, and never after.
+"""
+
 
 def connect(path: str, create: bool) -> sqlite3.Connection:
     """A connection to the journal in a file, which may be made."""
-    if create:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    elif not Path(path).is_file():
-        raise JournalUnreadable(
-            f"there is no journal at {path}; name another one with --journal, or run something first"
-        )
+    with _MAKING:
+        if not Path(path).is_file():
+            if not create:
+                raise JournalUnreadable(
+                    f"there is no journal at {path}; name another one with --journal, or run something first"
+                )
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     try:
         if not _holds_a_journal(connection, path, create):
             _switch_to_wal(connection)
             connection.executescript(_SCHEMA)
+        _expand(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")  # what was erased shall not be found in the file
     except BaseException:
@@ -85,6 +122,27 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
             if time.monotonic() > give_up:
                 raise
             time.sleep(0.01)
+
+
+def _expand(connection: sqlite3.Connection) -> None:
+    """Bring the file to the revision of this release, whoever else opens it at the same time."""
+    if _revision(connection) >= len(_EXPANSIONS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for expansion in _EXPANSIONS[_revision(connection) :]:  # read again: now nobody else changes it
+            for statement in expansion:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(_EXPANSIONS)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def _revision(connection: sqlite3.Connection) -> int:
+    (revision,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(revision)
 
 
 def _holds_a_journal(connection: sqlite3.Connection, path: str, create: bool) -> bool:

@@ -87,7 +87,7 @@ async def asks(
             runs = set(owned())
             seen = {place for place in seen if place[0] in runs}
             try:
-                found = await read(runs) if runs else ()
+                found = await read(runs)
             except JournalUnavailable:
                 found = ()
             except JournalClosed:

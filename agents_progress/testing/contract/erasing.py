@@ -9,7 +9,7 @@ import pytest
 
 from agents_progress.errors import RunErased, UsageError
 from agents_progress.journal import Journal, Origin
-from agents_progress.journal.base import Erased, Scope
+from agents_progress.journal.base import Erased, Request, Scope
 from agents_progress.testing.contract.logs import followed, started, story, ticks, viewed, whole
 from agents_progress.testing.contract.owning import LONG
 
@@ -26,6 +26,8 @@ async def stored(journal: Journal) -> None:
 CALLS: dict[str, Callable[[Journal, str], Awaitable[Any]]] = {
     "read": lambda journal, run_id: journal.read(run_id),
     "tail": lambda journal, run_id: followed(journal.tail(run_id)),
+    "run": lambda journal, run_id: journal.run(run_id),
+    "ask": lambda journal, run_id: journal.ask(Request(run_id, "cancel", {})),
     "snapshot": lambda journal, run_id: journal.snapshot(run_id),
     "append": lambda journal, run_id: journal.append([started(run_id)]),
     "claim": lambda journal, run_id: journal.append([started(run_id)], claim=True),
@@ -136,3 +138,4 @@ class Erasing:
         for owner in ("mei", "bo"):
             assert await journal.read("r", scope=Scope(owner=owner)) == []
             assert await journal.snapshot("r", scope=Scope(owner=owner)) is None
+            assert await journal.run("r", scope=Scope(owner=owner)) is None

@@ -10,6 +10,7 @@ import pytest
 from agents_progress.errors import AppendConflict, JournalClosed
 from agents_progress.events import Envelope
 from agents_progress.journal import Journal, Origin
+from agents_progress.journal.base import Request
 from agents_progress.testing.contract.logs import Log, envelope, started, ticks, whole
 
 
@@ -131,7 +132,11 @@ class Listing:
         await journal.close()
         await journal.close()
         assert journal.closed is True
-        for call in (journal.append(ticks("r", 2, 2)), journal.append([]), journal.read("r"), journal.runs()):
+        for call in (
+            *(journal.append(ticks("r", 2, 2)), journal.append([]), journal.read("r"), journal.runs()),
+            *(journal.run("r"), journal.touch(["r"]), journal.ask(Request("r", "cancel", {}))),
+            *(journal.requests(["r"]), journal.requests([])),
+        ):
             with pytest.raises(JournalClosed):
                 await call
 

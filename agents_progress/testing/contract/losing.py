@@ -115,6 +115,32 @@ class Losing:
         await reopened.append(ticks("r", 2, 3), lease=lease)
         assert await whole(journal, "r") == [accepted, *ticks("r", 2, 3)]
 
+    async def test_a_lease_of_a_reserved_run_goes_on_after_its_acceptance(
+        self, journal: Journal, reopened: Journal
+    ) -> None:
+        await journal.reserve("r", LONG, task_id="t")
+        (accepted,) = await whole(journal, "r")
+        lease = await reopened.lease("r", LONG)
+        for batch in ([started("r")], ticks("r", 1, 2)):  # whoever was given the job again begins where it stands
+            with pytest.raises(AppendConflict):
+                await reopened.append(batch, claim=True, lease=lease)
+        with pytest.raises(Fenced):
+            await journal.append(ticks("r", 2, 2))
+        await reopened.append(ticks("r", 2, 3), lease=lease)
+        assert await whole(journal, "r") == [accepted, *ticks("r", 2, 3)]
+
+    async def test_a_run_that_is_only_reserved_may_be_written_without_a_lease(
+        self, journal: Journal, reopened: Journal
+    ) -> None:
+        await journal.reserve("r", LONG)
+        (accepted,) = await whole(journal, "r")
+        await reopened.append(ticks("r", 2, 3))
+        lease = await journal.lease("r", LONG)
+        with pytest.raises(Fenced):
+            await reopened.append(ticks("r", 4, 4))
+        await journal.append(ticks("r", 4, 4), lease=lease)
+        assert await whole(reopened, "r") == [accepted, *ticks("r", 2, 4)]
+
     async def test_a_reserved_run_without_a_task_is_one_of_its_own(self, journal: Journal) -> None:
         await journal.reserve("r", LONG)
         (accepted,) = await whole(journal, "r")

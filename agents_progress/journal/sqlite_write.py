@@ -1,4 +1,4 @@
-"""What the embedded journal asks of its file. Each function runs in one transaction of its caller's; one that refuses
+"""What the embedded journal writes to its file. Each function runs in one transaction of its caller's; one that refuses
 does so before it writes anything.
 """
 
@@ -9,55 +9,21 @@ import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
-from agents_progress.errors import BadEnvelope, JournalUnreadable
-from agents_progress.events import Envelope, parse_envelope, parse_known
+from agents_progress.events import Envelope, parse_envelope
 from agents_progress.journal import rules
-from agents_progress.journal.base import EVERYTHING, Erased, Lease, Origin, RunRow, Scope, fresh
-from agents_progress.messages import Status
-from agents_progress.standing import UPDATES, Standing
+from agents_progress.journal.base import Erased, Lease, Origin, Request, Scope, fresh
+from agents_progress.journal.sqlite_read import RUN, Run, bodies, found_run, inside, standing_of
+from agents_progress.standing import UPDATES
 
 _INSERTS: Final = [
     (size, f"INSERT INTO envelopes VALUES {', '.join(['(?, ?, ?)'] * size)}") for size in (256, 32, 4, 1)
 ]
 
-_INSIDE: Final = "(:owner IS NULL OR owner = :owner) AND (:tenant IS NULL OR tenant = :tenant)"
-"""Holds for the runs of a scope."""
-
 _GIVE_BACK: Final = "UPDATE runs SET sealed = 1, deadline = NULL, exclusive = NULL"
-
-
-class Run(NamedTuple):
-    """The facts of :mod:`agents_progress.journal.rules` about a run, and its number in the file."""
-
-    run: int
-    run_id: str
-    head: int
-    floor: int
-    standing: str
-    generation: int
-    deadline: float | None
-    sealed: bool
-
-
-_RUN: Final = "SELECT run, run_id, seq, floor, standing, generation, deadline, sealed FROM runs"
-
-
-def _run(db: sqlite3.Connection, run_id: str) -> Run | None:
-    """A run that is stored or leased. Raises :exc:`RunErased`."""
-    line = db.execute(f"{_RUN} WHERE run_id = ?", (run_id,)).fetchone()
-    if line is None:
-        _refuse_erased(db, run_id)
-        return None
-    return Run(*line)
-
-
-def _refuse_erased(db: sqlite3.Connection, run_id: str) -> None:
-    if db.execute("SELECT 1 FROM erased WHERE run_id = ?", (run_id,)).fetchone():
-        raise rules.erased(run_id)
 
 
 def _place(db: sqlite3.Connection, run_id: str) -> Run:
@@ -74,19 +40,14 @@ def write(
 ) -> None:
     """Append a batch of one run."""
     run_id = envelopes[0].run_id
-    found = _run(db, run_id)
+    found = found_run(db, run_id)
     _, _, head, floor, _, generation, _, sealed = found or (0, run_id, 0, 0, "{}", 0, None, False)
     rules.refuse_write(run_id, generation=generation, sealed=bool(sealed), lease=lease)
 
     def stored(after: int, upto: int) -> list[Envelope]:
-        return [parse_envelope(body) for body in _bodies(db, found.run, after, upto)] if found else []
+        return [parse_envelope(body) for body in bodies(db, found.run, after, upto)] if found else []
 
     _extend(db, run_id, found, fresh(envelopes, head, stored, claim, floor), origin)
-
-
-def _bodies(db: sqlite3.Connection, run: int, after: int, upto: int) -> list[bytes]:
-    query = "SELECT body FROM envelopes WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq"
-    return [body for (body,) in db.execute(query, (run, after, upto))]
 
 
 def _extend(
@@ -100,7 +61,7 @@ def _extend(
     if not envelopes:
         return
     # Whatever is wrong with a batch shows here, before anything of it is written.
-    bodies = [envelope.to_json() for envelope in envelopes]
+    texts = [envelope.to_json() for envelope in envelopes]
     standing = found.standing if found else "{}"
     begins = found is None or not found.head
     if begins or any(envelope.type in UPDATES for envelope in envelopes):
@@ -109,10 +70,10 @@ def _extend(
     if begins:
         _begin(db, run, envelopes[0], origin or Origin())
     db.execute(
-        "UPDATE runs SET seq = ?, updated_at = ?, standing = ? WHERE run = ?",
-        (envelopes[-1].seq, envelopes[-1].occurred_at, standing, run),
+        "UPDATE runs SET seq = ?1, updated_at = ?2, standing = ?3, written_seq = ?1, written_at = ?4 WHERE run = ?5",
+        (envelopes[-1].seq, envelopes[-1].occurred_at, standing, time.time(), run),
     )
-    _insert(db, [(run, envelope.seq, body) for envelope, body in zip(envelopes, bodies, strict=True)])
+    _insert(db, [(run, envelope.seq, body) for envelope, body in zip(envelopes, texts, strict=True)])
 
 
 def _begin(db: sqlite3.Connection, run: int, first: Envelope, origin: Origin) -> None:
@@ -139,109 +100,19 @@ def _insert(db: sqlite3.Connection, rows: Sequence[tuple[int, int, bytes]]) -> N
             start += size
 
 
-def _standing(text: str) -> Standing:
-    return Standing(**json.loads(text))
-
-
 def _observed(standing: str, envelopes: Sequence[Envelope]) -> str:
-    after = _standing(standing)
+    after = standing_of(standing)
     after.observe_all(envelopes)
     return to_json(after.to_dict()).decode()
 
 
 def seal(db: sqlite3.Connection, run_id: str, lease: Lease | None) -> None:
     """Close a log and give its lease back."""
-    found = _run(db, run_id)
+    found = found_run(db, run_id)
     if found is None:
         raise rules.not_found(run_id)
     rules.refuse_write(run_id, generation=found.generation, sealed=False, lease=lease)
     db.execute(f"{_GIVE_BACK} WHERE run = ?", (found.run,))
-
-
-# Reading.
-
-
-def page(db: sqlite3.Connection, run_id: str, after: int, limit: int, scope: Scope) -> tuple[list[bytes], bool, bool]:
-    """The envelopes after a cursor, as they are stored, and whether the run is there and sealed."""
-    line = _inside(db, run_id, scope)
-    if line is None:
-        return [], False, False
-    run, floor, sealed = line
-    if after < floor and (snapshot := _snapshot(db, run)):
-        raise rules.expired(run_id, floor, snapshot)
-    query = "SELECT body FROM envelopes WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?"
-    bodies = [body for (body,) in db.execute(query, (run, min(after, 2**62), limit))]
-    return bodies, True, bool(sealed)
-
-
-def _inside(db: sqlite3.Connection, run_id: str, scope: Scope) -> tuple[int, int, int] | None:
-    """A run inside a scope; a tombstone lies outside every scope but the widest."""
-    line: tuple[int, int, int] | None = db.execute(
-        f"SELECT run, floor, sealed FROM runs WHERE run_id = :run_id AND {_INSIDE}",
-        {"run_id": run_id, **asdict(scope)},
-    ).fetchone()
-    if line is None and scope == EVERYTHING:
-        _refuse_erased(db, run_id)
-    return line
-
-
-def _snapshot(db: sqlite3.Connection, run: int) -> dict[str, Any] | None:
-    line = db.execute("SELECT body FROM snapshots WHERE run = ?", (run,)).fetchone()
-    return from_json(line[0]) if line else None
-
-
-def snapshot(db: sqlite3.Connection, run_id: str, scope: Scope) -> dict[str, Any] | None:
-    """The newest stored snapshot of a run inside a scope."""
-    line = _inside(db, run_id, scope)
-    return _snapshot(db, line[0]) if line else None
-
-
-def rows(
-    db: sqlite3.Connection,
-    task_id: str | None,
-    labels: Mapping[str, str],
-    status: Status | None,
-    limit: int,
-    scope: Scope,
-) -> list[RunRow]:
-    """The newest runs that match every filter."""
-    found: list[RunRow] = []
-    cursor = db.execute(
-        "SELECT run_id, task_id, title, seq, standing, started_at, updated_at, origin FROM runs "
-        f"WHERE seq > 0 AND (:task_id IS NULL OR task_id = :task_id) AND {_INSIDE} ORDER BY run DESC",
-        {"task_id": task_id, **asdict(scope)},
-    )
-    for line in cursor:
-        if len(found) >= limit:
-            break
-        row = _row(line)
-        if labels.items() <= row.labels.items() and (status is None or row.status == status):
-            found.append(row)
-    return found
-
-
-def _row(line: tuple[Any, ...]) -> RunRow:
-    run_id, task_id, title, seq, standing, started_at, updated_at, origin = line
-    return RunRow(
-        run_id=run_id,
-        task_id=task_id,
-        title=title,
-        seq=seq,
-        standing=_standing(standing),
-        started_at=started_at,
-        updated_at=updated_at,
-        origin=Origin(**json.loads(origin)),
-    )
-
-
-def as_envelope(body: bytes, path: str) -> Envelope:
-    """A stored envelope. Its payload is the reader's to judge, so that a damaged one shows as an issue and hides
-    nothing.
-    """
-    try:
-        return parse_known(body) or parse_envelope(body)
-    except BadEnvelope as error:
-        raise JournalUnreadable(f"{path} is damaged: {error}") from error
 
 
 # Ownership. The clock is the machine's, read inside the transaction: every node of a file runs on one machine.
@@ -249,7 +120,7 @@ def as_envelope(body: bytes, path: str) -> Envelope:
 
 def take(db: sqlite3.Connection, run_id: str, ttl: float, exclusive: str | None) -> Lease:
     """Lease a run."""
-    found = _run(db, run_id)
+    found = found_run(db, run_id)
     if found:
         rules.refuse_lease(run_id, generation=found.generation, deadline=found.deadline, sealed=bool(found.sealed))
     now = time.time()
@@ -275,7 +146,7 @@ def renew(db: sqlite3.Connection, leases: Sequence[Lease], ttl: float) -> list[L
 
 def reserve(db: sqlite3.Connection, accepted: Envelope, ttl: float, origin: Origin | None) -> None:
     """Begin a run that somebody will lease."""
-    if _run(db, accepted.run_id):
+    if found_run(db, accepted.run_id):
         raise rules.exists(accepted.run_id)
     place = _place(db, accepted.run_id)
     _extend(db, accepted.run_id, place, [accepted], origin)
@@ -284,37 +155,42 @@ def reserve(db: sqlite3.Connection, accepted: Envelope, ttl: float, origin: Orig
 
 def expire(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
     """Seal the runs whose deadline has passed: those that were lost, and all of them."""
-    late = [Run(*line) for line in db.execute(f"{_RUN} WHERE deadline <= ?", (time.time(),))]
+    late = [Run(*line) for line in db.execute(f"{RUN} WHERE deadline <= ?", (time.time(),))]
     ended: list[str] = []
     for found in late:
-        if lost := rules.lost(found.run_id, found.head, found.generation, _standing(found.standing)):
+        if lost := rules.lost(found.run_id, found.head, found.generation, standing_of(found.standing)):
             _extend(db, found.run_id, found, [lost])
             ended.append(found.run_id)
         db.execute(f"{_GIVE_BACK}, generation = generation + 1 WHERE run = ?", (found.run,))
     return ended, [found.run_id for found in late]
 
 
+# Control.
+
+
+def touch(db: sqlite3.Connection, run_ids: Sequence[str]) -> None:
+    """Note that runs are read now."""
+    query = "UPDATE runs SET read_at = ? WHERE run_id = ? AND NOT sealed"
+    db.executemany(query, [(time.time(), run_id) for run_id in run_ids])
+
+
+def ask(db: sqlite3.Connection, request: Request, text: str, scope: Scope) -> Request:
+    """Store a request unless one with its key is there; the stored one."""
+    run_id, key = request.run_id, rules.key_text(request.key)
+    found = inside(db, run_id, scope)
+    if found is None or not found.head:
+        raise rules.not_found(run_id)
+    db.execute("INSERT OR IGNORE INTO requests (run, key, body) VALUES (?, ?, ?)", (found.run, key, text))
+    (body,) = db.execute("SELECT body FROM requests WHERE run = ? AND key = ?", (found.run, key)).fetchone()
+    return rules.stored_request(run_id, body)
+
+
 # Retention.
-
-
-def folded(db: sqlite3.Connection, path: str, run_id: str, upto: int) -> tuple[int, bytes | None] | None:
-    """What pruning does to a log: its new floor, and the snapshot to keep unless a stored one reaches as far. None when
-    there is nothing to prune.
-    """
-    found = _run(db, run_id)
-    if found is None or min(upto, found.head) <= found.floor:
-        return None
-    floor, known = min(upto, found.head), _snapshot(db, found.run)
-    covered = known["seq"] if known else 0
-    if covered >= floor:
-        return floor, None
-    bodies = _bodies(db, found.run, covered, floor)
-    return floor, to_json(rules.folded(run_id, known, (as_envelope(body, path) for body in bodies)))
 
 
 def prune(db: sqlite3.Connection, run_id: str, floor: int, body: bytes | None) -> int:
     """Put a snapshot in the place of the envelopes up to ``floor``; how many went."""
-    found = _run(db, run_id)
+    found = found_run(db, run_id)
     if found is None or floor <= found.floor:
         return 0
     if body is not None:
@@ -325,7 +201,7 @@ def prune(db: sqlite3.Connection, run_id: str, floor: int, body: bytes | None) -
 
 def keep(db: sqlite3.Connection, run_id: str, snapshot: Mapping[str, Any], body: bytes) -> None:
     """Store a snapshot unless a newer one is there."""
-    found = _run(db, run_id)
+    found = found_run(db, run_id)
     seq = rules.snapshot_seq(run_id, snapshot, found.head if found else 0)
     if found:
         _keep(db, found.run, seq, body)
