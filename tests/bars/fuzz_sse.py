@@ -138,6 +138,14 @@ def cuts(chance: random.Random, stream: bytes) -> Iterator[list[bytes]]:
         yield [stream[place : place + 1] for place in range(len(stream))]
 
 
+def limit_for(chance: random.Random, stream: bytes) -> int:
+    """Mostly out of reach, sometimes anything, sometimes just what the longest frame holds, or one byte less."""
+    if chance.random() < 0.6:
+        return sse.MAX_FRAME_BYTES
+    longest = max((len(data.encode()) for _, data, _ in reference(stream, sse.MAX_FRAME_BYTES).frames), default=0)
+    return max(longest - chance.randrange(2), 0) if chance.random() < 0.5 else chance.choice(LIMITS)
+
+
 def wrong(chance: random.Random, stream: bytes, limit: int) -> list[str]:
     """What the decoder makes of an input that the standard does not, in words."""
     right, faults = reference(stream, limit), []
@@ -162,7 +170,7 @@ def fuzz(inputs: int, seed: int, figures: Figures) -> None:
     for number in range(inputs):
         kind = list(KINDS)[number % len(KINDS)]
         given = KINDS[kind](chance)
-        limit = chance.choice(LIMITS) if chance.random() < 0.2 else sse.MAX_FRAME_BYTES
+        limit = limit_for(chance, given)
         faults += wrong(chance, given, limit)
         right = reference(given, limit)
         seen[f"{kind} {'refused' if right.bad else 'taken'}"] += 1
