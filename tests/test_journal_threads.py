@@ -22,5 +22,6 @@ async def test_what_a_caller_no_longer_waits_for_goes_on_and_its_failure_is_miss
     asked.set_exception(OSError("too late"))
     for _ in range(3):
         await asyncio.sleep(0)
+    del asked
     gc.collect()
     assert reported == []

@@ -14,5 +14,5 @@ async def outcome_of(asked: Future[T]) -> T:
     failed in the end, nobody misses.
     """
     waiting = asyncio.wrap_future(asked)
-#    waiting.add_done_callback(lambda over: over.cancelled() or over.exception())
+    waiting.add_done_callback(lambda over: over.cancelled() or over.exception())
     return await asyncio.shield(waiting)
