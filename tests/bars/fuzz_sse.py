@@ -20,10 +20,38 @@ from agents_progress.errors import BadFrame
 
 from .figures import Figures
 
-ODD: Final = ["\r", "\n", "\r\n", "\0", "\u2028", "\u0085", "\x0c", "\ufeff", "é", "流", "🧭", ":", " ", "data: x", "id: 7"]
+ODD: Final = [
+    "\r",
+    "\n",
+    "\r\n",
+    "\0",
+    "\u2028",
+    "\u0085",
+    "\x0c",
+    "\ufeff",
+    "é",
+    "流",
+    "🧭",
+    ":",
+    " ",
+    "data: x",
+    "id: 7",
+]
 TOKENS: Final = [b"data", b"data:", b"data: ", b"id: 1", b"id", b"event: e", b"retry: 1e3", b": c", b":"]
 TOKENS += [b"retry: 999999999999999", b"retry: 1000000000000000", b"retry: 00000000000000000042"]
-TOKENS += [b"\n", b"\r", b"\r\n", b"\n\n", b"\r\r", b"\xef\xbb\xbf", b"\0", b"\xc3\xa9", b"\xe2\x80\xa8", b"\xf0\x9f", b"\xff"]
+TOKENS += [
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b"\n\n",
+    b"\r\r",
+    b"\xef\xbb\xbf",
+    b"\0",
+    b"\xc3\xa9",
+    b"\xe2\x80\xa8",
+    b"\xf0\x9f",
+    b"\xff",
+]
 LIMITS: Final = range(4, 40)
 """How long a line and the data of a frame may be for the inputs that are about the limit, in bytes."""
 
@@ -57,8 +85,7 @@ def reference(stream: bytes, limit: int) -> Reading:
                 frames.append((event or "message", "\n".join(data), identity))
             event, data = "", []
             continue
-        name, _, value = line.decode().partition(":")
-        value = value[1:] if value[:1] == " " else value
+        name, value = re.fullmatch("([^:]*)(?::? ?)(.*)", line.decode(), re.DOTALL).groups()  # type: ignore[union-attr]
         if name == "data":
             data.append(value)
             if len("\n".join(data).encode()) > limit:
@@ -84,7 +111,9 @@ def decoded(chunks: Sequence[bytes], limit: int) -> Reading:
 
 
 def words(chance: random.Random) -> str:
-    return "".join(chance.choice(ODD) if chance.random() < 0.3 else chance.choice("abc xyz") for _ in range(chance.randrange(20)))
+    return "".join(
+        chance.choice(ODD) if chance.random() < 0.3 else chance.choice("abc xyz") for _ in range(chance.randrange(20))
+    )
 
 
 def stream(chance: random.Random) -> bytes:
@@ -177,7 +206,9 @@ def fuzz(inputs: int, seed: int, figures: Figures) -> None:
         seen["frames"] += len(right.frames)
     for fault in faults[:10]:
         figures.say(fault)
-    figures.hold(not faults, f"seed {seed}: {inputs:,} inputs, {len(faults)} read otherwise; {dict(sorted(seen.items()))}")
+    figures.hold(
+        not faults, f"seed {seed}: {inputs:,} inputs, {len(faults)} read otherwise; {dict(sorted(seen.items()))}"
+    )
 
 
 def main(arguments: Sequence[str]) -> int:
