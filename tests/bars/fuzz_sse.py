@@ -65,13 +65,18 @@ class Reading(NamedTuple):
     bad: bool
 
 
-def reference(stream: bytes, limit: int) -> Reading:
-    """The standard, line by line over the whole input."""
+def unicode(stream: bytes) -> tuple[bytes, bool]:
+    """The part of a stream that is UTF-8, and whether it is followed by what is not."""
     try:
         stream.decode()
-        bad = False
     except UnicodeDecodeError as error:
-        stream, bad = stream[: error.start], True
+        return stream[: error.start], True
+    return stream, False
+
+
+def reference(stream: bytes, limit: int) -> Reading:
+    """The standard, line by line over the whole input."""
+    stream, bad = unicode(stream)
     *lines, rest = re.split(rb"\r\n|\r|\n", stream.removeprefix(b"\xef\xbb\xbf"))
     frames: list[tuple[str, str, str]] = []
     event, identity, last, retry = "", "", "", None
