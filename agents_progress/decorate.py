@@ -11,6 +11,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 from agents.result import RunResultStreaming
 
 from agents_progress.current import current_run
+from agents_progress.disclosure import Screen
 from agents_progress.errors import NoEventLoop, NotAStreamedResult, NotDecoratable, UsageError
 from agents_progress.inside import inside
 from agents_progress.options import Given, Options, switched_off
@@ -35,6 +36,11 @@ class Decorated(Generic[P]):
         self._function = function
         self._options = options
 
+    @property
+    def options(self) -> Options:
+        """What was decided about its runs."""
+        return self._options
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Run:
         """Start the run in the running loop.
 
@@ -47,6 +53,17 @@ class Decorated(Generic[P]):
         _require_loop(self._function)
         _refuse_exclusive(self._options, f"`await {self._function.__name__}.start(...)`")
         return self._begun(self._options.plan(self._function, parent=_parent()), args, kwargs)
+
+    async def reserve(self, ttl: float) -> str:
+        """Say in the journal that the run which these options describe will be started within ``ttl`` seconds, here or
+        elsewhere, by :meth:`start` with the same ``run_id``; gives that id. Until then readers see it as accepted.
+
+        Raises :exc:`AppendConflict` when the run exists, and :exc:`RunErased`.
+        """
+        plan = self._options.plan(self._function)
+        title = Screen(plan.disclosure).mask(plan.title)  # the journal writes it as it stands
+        await plan.journal.reserve(plan.run_id, ttl, task_id=plan.task_id, title=title, origin=plan.origin)
+        return plan.run_id
 
     async def start(self, *args: P.args, **kwargs: P.kwargs) -> Run:
         """Claim the run in the journal, and only then start it: for jobs that may be delivered twice, for reserved runs
@@ -153,12 +170,12 @@ class Progress:
         """Wrap a function, sync or async, that returns the result of ``Runner.run_streamed``. Its body stays as it is.
 
         Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds),
-        ``disclosure``, ``titles`` (tool name to text), ``sinks`` (called with each envelope), ``coalesce``, ``caps``,
-        ``run_id``, ``task_id``, ``owner``, ``tenant``, ``labels``, ``deadline``, ``settle``, ``patience`` with a
-        journal that is away (all in seconds), ``unknown_items`` ("block" or "note"), ``language`` ("en" or "zh"),
-        ``clock``; ``unread`` (a run that nobody iterates here, or touches in the journal, for so many seconds is
-        cancelled; to await it is not to read it); ``exclusive`` (a key that one live run of a tenant holds at a time,
-        for :meth:`Decorated.start`, which waits for it ``exclusive_wait`` seconds).
+        ``disclosure``, ``titles`` (tool name to text), ``title`` (of the run), ``sinks`` (called with each envelope),
+        ``coalesce``, ``caps``, ``run_id``, ``task_id``, ``owner``, ``tenant``, ``labels``, ``deadline``, ``settle``,
+        ``patience`` with a journal that is away (all in seconds), ``unknown_items`` ("block" or "note"), ``language``
+        ("en", "zh"), ``clock``; ``unread`` (a run that nobody iterates here, or touches in the journal, for so many
+        seconds is cancelled; to await it is not to read it); ``exclusive`` (a key that one live run of a tenant holds
+        at a time, for :meth:`Decorated.start`, which waits for it ``exclusive_wait`` seconds).
 
         Without ``verify`` a succeeded run stays `checking`: nothing is done until the application says so.
         """

@@ -13,6 +13,8 @@
         * :exc:`TerminalExtraMissing`
         * :exc:`JournalExtraMissing`
         * :exc:`ClientExtraMissing`
+        * :exc:`ServerExtraMissing`
+        * :exc:`NotServable`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
@@ -106,6 +108,14 @@ class JournalExtraMissing(UsageError, ImportError):
 
 class ClientExtraMissing(UsageError, ImportError):
     """The client needs a package that is not installed."""
+
+
+class ServerExtraMissing(UsageError, ImportError):
+    """The server needs packages that are not installed."""
+
+
+class NotServable(UsageError, LookupError):
+    """What was to be served is not there, or is no decorated function."""
 
 
 class NoVerdict(UsageError, TypeError):

@@ -47,6 +47,7 @@ class Given(TypedDict, total=False):
     coalesce: Coalesce | None
     caps: Caps
     task_id: str | None
+    title: str | None
     run_id: str | None
     owner: str | None
     tenant: str | None
@@ -75,6 +76,7 @@ class Options:
     coalesce: Coalesce | None = field(default_factory=Coalesce)
     caps: Caps = field(default_factory=Caps)
     task_id: str | None = None
+    title: str | None = None
     run_id: str | None = None
     owner: str | None = None
     tenant: str | None = None
@@ -149,7 +151,7 @@ class Options:
         return Plan(
             run_id=chosen,
             task_id=task_id or self.task_id or chosen,
-            title=self.title_of(name),
+            title=self.title or self.title_of(name),
             journal=journal or self.new_journal(),
             origin=Origin(owner=self.owner, tenant=self.tenant, labels=dict(self.labels)),
             verify=self.verify,
