@@ -8,6 +8,7 @@ must look like, and the tests hold every producer to it).
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 from operator import itemgetter
@@ -136,6 +137,15 @@ def _text_of(source: object) -> str | bytes | bytearray:
     return text
 
 
+def _is_finite(value: object) -> bool:
+    """Whether every float in it is one that JSON can say; text like ``1e400`` is read as an infinite one."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    return not isinstance(value, list) or all(map(_is_finite, value))
+
+
 def parse_known(source: object) -> Envelope | None:
     """Read one envelope of a type this version defines, payload included; None when anything about it does not fit.
 
@@ -144,6 +154,9 @@ def parse_known(source: object) -> Envelope | None:
     try:
         fields = _known_validator().validate_json(_text_of(source))
     except (ValueError, TypeError, RecursionError):
+        return None
+    payload = fields["payload"]
+    if ("x" in payload or "evidence" in payload) and not _is_finite(payload):  # pydantic takes NaN in a free object
         return None
     return tuple.__new__(Envelope, _in_order(fields))
 
@@ -162,6 +175,8 @@ def parse_envelope(source: object) -> Envelope:
         raise
     except (ValueError, TypeError, RecursionError) as error:
         raise BadEnvelope("this has no strict JSON form; send one envelope as UTF-8 JSON") from error
+    if not _is_finite(plain):
+        raise BadEnvelope("a number of the envelope is larger than any float; send finite numbers")
     try:
         fields = _envelope_validator().validate_python(plain)
     except ValidationError as error:

@@ -25,8 +25,11 @@ logger = logging.getLogger("agents_progress")
 TAKEN: Final = (AlreadyEnded, AppendConflict, LeaseHeld, Sealed)
 """What a journal says of a run that somebody else has claimed."""
 
-RENEWALS: Final = 3
-"""Attempts to renew a lease within its time to live."""
+RENEWALS: Final = 5
+"""Renewals of a lease within its time to live: a store may be away for three quarters of it, and no lease is lost."""
+
+ATTEMPTS: Final = 8
+"""Attempts to reach a store that is away, within the time from one renewal to the next."""
 
 FIRST: Final = 4
 """A lease is taken for so many times its time to live, until the keeper has it: a tool may block the loop before the
@@ -75,9 +78,11 @@ class Keeper:
         return due
 
     def _renew(self) -> None:
+        away = False
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._new or not self._held, self._ttl / RENEWALS)
+                pause = self._ttl / RENEWALS / (ATTEMPTS if away else 1)
+                self._changed.wait_for(lambda: self._new or not self._held, pause)
                 held, journal, self._new = list(self._held), self._journal(), False
                 if not held or journal is None:
                     self._thread = None
@@ -86,10 +91,13 @@ class Keeper:
                 gone = journal.renew(held, self._ttl)
             except Exception as error:  # noqa: BLE001 - the next attempt may reach it again
                 telemetry.tell("lease.renewal.missed", len(held))
-                logger.warning("agents_progress: %d leases could not be renewed: %s", len(held), type(error).__name__)
+                if not away:
+                    logger.warning("agents_progress: %d leases cannot be renewed: %s", len(held), type(error).__name__)
+                away = True
                 continue
             finally:
                 del journal
+            away = False
             for lease in gone:
                 with self._changed:
                     lost = self._held.pop(lease, None)

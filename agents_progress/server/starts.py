@@ -17,6 +17,7 @@ from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 from starlette.requests import Request
 from typing_extensions import TypedDict
 
+from agents_progress import telemetry
 from agents_progress.clock import Clock
 from agents_progress.decorate import Decorated
 from agents_progress.errors import AppendConflict, JournalError, LeaseHeld, RunErased
@@ -232,6 +233,7 @@ class Starter:
 
 
 def _failed(error: Exception, run_id: str | None = None) -> Refusal:
-    """What is answered when the application's own code raised."""
-    logger.error("agents_progress: run %s could not be started: %s", run_id or "?", type(error).__name__)
+    """What is answered when the application's own code raised; without an id it did before there was a run."""
+    why, about = type(error).__name__, None if run_id is None else telemetry.about(run_id)
+    logger.error("agents_progress: run %s could not be started: %s", run_id or "?", why, extra=about)
     return Refusal("start_failed") if run_id is None else Refusal("start_failed", run_id=run_id)
