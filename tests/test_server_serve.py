@@ -26,6 +26,7 @@ from agents_progress.server.serve import INTERRUPTED, STOPPED, Serving, named, s
 
 FUNCTIONS = """
 import asyncio
+from pathlib import Path
 from agents import Runner, set_tracing_disabled
 from agents_progress import progress
 from agents_progress.server import Principal
@@ -34,6 +35,7 @@ from agents import Agent
 
 set_tracing_disabled(True)
 plain = 42
+TASKS = []
 
 @progress
 def quick(question: str = "?"):
@@ -47,7 +49,11 @@ async def held():
 @progress
 async def brief():
     gate = asyncio.Event()
-    asyncio.get_running_loop().call_later(0.6, gate.set)
+    async def until_told():
+        while not Path("go on").exists():
+            await asyncio.sleep(0.02)
+        gate.set()
+    TASKS.append(asyncio.create_task(until_told()))
     return Runner.run_streamed(Agent("A", model=ScriptedAPI([turn(text("a"), wait(gate), text("b"))]).model()), "go")
 
 def undecorated():
@@ -167,6 +173,7 @@ async def test_the_first_signal_lets_a_run_end_and_tells_readers_to_come_back(fo
             rest = b"".join([chunk async for chunk in chunks])
         assert b"event: bye" in rest
         assert (await client.get("/readyz")).status_code == 503
+        (folder / "go on").touch()
         assert await service.ended() == (STOPPED, "")
     journal = open_journal(f"sqlite:///{folder}/runs.db")
     assert (await stored(journal, run_id)).ending["outcome"] == "succeeded"
