@@ -26,7 +26,7 @@ TAKEN: Final = (AlreadyEnded, AppendConflict, LeaseHeld, Sealed)
 """What a journal says of a run that somebody else has claimed."""
 
 RENEWALS: Final = 5
-"""Renewals of a lease within its time to live: a store may be away for three quarters of that time before one is lost."""
+"""Renewals of a lease within its time to live: a store may be away for three quarters of that before one is lost."""
 
 ATTEMPTS: Final = 8
 """Attempts to reach a store that is away, within the time from one renewal to the next."""

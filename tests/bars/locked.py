@@ -36,7 +36,9 @@ async def locked(held_s: float, lease_s: float, figures: Figures, *, patience: f
         lives = held_s + lease_s / 3 + 1
         begun = [work.using(journal=journal, patience=patience)(number, lives) for number in range(RUNS)]
         seen: list[list[object]] = [[] for _ in begun]
-        tails = [asyncio.create_task(tailed(other, run.id, told, Counter())) for run, told in zip(begun, seen, strict=True)]
+        tails = [
+            asyncio.create_task(tailed(other, run.id, told, Counter())) for run, told in zip(begun, seen, strict=True)
+        ]
         while not all(run.view.text for run in begun):
             await asyncio.sleep(0.05)
         foreign = sqlite3.connect(place.url.removeprefix("sqlite:///"), isolation_level=None)
@@ -69,7 +71,9 @@ async def locked(held_s: float, lease_s: float, figures: Figures, *, patience: f
     for fault, count in wrong.items():
         figures.say(f"{count} x {fault}")
     ends = f"{dict(outcomes)}, {dict(errors)}, {len(lost)} lost; reads meanwhile {spread(took)}"
-    figures.hold(not wrong, f"locked for {held_s:g} s, leases of {lease_s:g} s: {ends}; {RUNS - len(wrong)} of {RUNS} true")
+    figures.hold(
+        not wrong, f"locked for {held_s:g} s, leases of {lease_s:g} s: {ends}; {RUNS - len(wrong)} of {RUNS} true"
+    )
 
 
 async def reads(journal: Journal, run_id: str) -> list[float]:

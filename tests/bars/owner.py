@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from agents import Agent, RunResultStreaming, Runner, function_tool, set_tracing_disabled
+from agents import Agent, Runner, RunResultStreaming, function_tool, set_tracing_disabled
 
 from agents_progress import Verdict, progress
 from agents_progress.journal import Journal, MemoryJournal
