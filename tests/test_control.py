@@ -442,8 +442,10 @@ async def test_closing_the_journal_ends_the_watcher_and_not_the_run(journal: Mem
     await reach(run, "text.delta")
     await journal.close()
     await soon(lambda: not watchers())
+    later = started(scripted(turn(text("hello"))), journal=journal)
+    await soon(lambda: not watchers())
     said.set()
-    assert (await run).kind == "unknown" and run.result.final_output == "hello"
+    assert (await run).kind == (await later).kind == "unknown" and run.result.final_output == "hello"
 
 
 async def test_runs_inside_a_body_and_followed_ones_are_heard_too(journal: MemoryJournal) -> None:
