@@ -90,8 +90,8 @@ class Keeper:
             try:
                 gone = journal.renew(held, self._ttl)
             except Exception as error:  # noqa: BLE001 - the next attempt may reach it again
+                telemetry.tell("lease.renewal.missed", len(held))
                 if not away:
-                    telemetry.tell("lease.renewal.missed", len(held))
                     logger.warning("agents_progress: %d leases cannot be renewed: %s", len(held), type(error).__name__)
                 away = True
                 continue
