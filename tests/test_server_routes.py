@@ -159,6 +159,25 @@ async def test_repl_5_a_cursor_at_the_end_of_a_closed_log_is_told_to_stop(
     assert (answer.status_code, answer.content) == (204, b"")
 
 
+async def test_a_feed_begins_with_the_stored_snapshot_and_goes_on_with_what_came_after_it(
+    journal: MemoryJournal, ada: httpx.AsyncClient
+) -> None:
+    await write(journal, done("r1"))
+    log = await journal.read("r1")
+    stored = RunView("r1")
+    for envelope in log[:2]:
+        stored.feed(envelope)
+    await journal.keep_snapshot("r1", stored.snapshot())
+    first, *rest = await feed(ada, "/runs/r1/events?snapshot=1")
+    assert (first.event, first.id) == ("snapshot", "2")
+    view, whole = RunView.from_snapshot(json.loads(first.data)), RunView("r1")
+    for frame in rest:
+        view.feed(frame.data)
+    for envelope in log:
+        whole.feed(envelope)
+    assert view.snapshot() == whole.snapshot()
+
+
 async def test_a_feed_begins_with_a_snapshot_when_asked_and_when_the_cursor_expired(
     journal: MemoryJournal, ada: httpx.AsyncClient
 ) -> None:

@@ -81,7 +81,7 @@ class Reader:
     async def take(self) -> bytes:
         """The next frames, as soon as there are any; empty when it was woken for another reason."""
         feed = self._feed
-        if not self._ahead and self.seq >= feed.kept.head and self.ending is None:
+        if self.seq >= feed.kept.head and self.ending is None:
             await self._nap()
         if self.ending is not None:
             return b""

@@ -122,10 +122,9 @@ class _Connection:
         finally:
             self._open = None
             self._timer.cancel()
-            beside = [task for task in (listening, self._asking) if task is not None]
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            listening.cancel()
+            if self._asking is not None:
+                self._asking.cancel()
 
     async def _write(self, start: dict[str, Any]) -> None:
         stream, reader = self._stream, self._reader
