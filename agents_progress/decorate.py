@@ -173,7 +173,7 @@ class Progress:
         ``disclosure``, ``titles`` (tool name to text), ``title`` (of the run), ``sinks`` (called with each envelope),
         ``coalesce``, ``caps``, ``run_id``, ``task_id``, ``owner``, ``tenant``, ``labels``, ``deadline``, ``settle``,
         ``patience`` with a journal that is away (all in seconds), ``unknown_items`` ("block" or "note"), ``language``
-        ("en", "zh"), ``clock``; ``unread`` (a run that nobody iterates here, or touches in the journal, for so many
+        ("en" or "zh"), ``clock``; ``unread`` (a run that nobody iterates here, or touches in the journal, for so many
         seconds is cancelled; to await it is not to read it); ``exclusive`` (a key that one live run of a tenant holds
         at a time, for :meth:`Decorated.start`, which waits for it ``exclusive_wait`` seconds).
 

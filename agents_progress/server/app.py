@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
@@ -55,11 +53,10 @@ def runs_app(
     * ``prune_after``, ``erase_after``: for how long the events, and everything, of a closed run are kept after its last
       word, in seconds; None keeps them.
 
-    The app lives with its lifespan. A mounted app has none of its own, so enter it in that of your app, which hears
-    signals first where the server calls it in the main thread::
+    The app lives with its lifespan: within it a SIGINT or SIGTERM drains first and then has its effect. A mounted app
+    has no lifespan of its own: make it that of your app, or enter it there::
 
-        async with runs.router.lifespan_context(runs):
-            yield
+        Starlette(routes=[Mount("/agent", runs)], lifespan=runs.router.lifespan_context)
 
     Raises :exc:`UsageError` without ``authorize``, and for a function that cannot be offered.
     """
@@ -79,21 +76,36 @@ def runs_app(
             with drained_on_signals(service.drain):
                 yield
 
-    guard = Middleware(Guard, limits=limits, hosts=hosts, origins=origins, direct=direct)
-    app = Starlette(
-        routes=[
-            *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
-            Route("/livez", Probe("live", service.live)),
-            Route("/readyz", Probe("ready", service.ready)),
-        ],
-        middleware=[guard],
-        exception_handlers={HTTPException: _nothing_there},
-        lifespan=lifespan,
-    )
-    app.router.redirect_slashes = False
+    paths = [
+        *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
+        Route("/livez", Probe("live", service.live)),
+        Route("/readyz", Probe("ready", service.ready)),
+    ]
+    app = _Guarded(partial(Guard, limits=limits, hosts=hosts, origins=origins, direct=direct), paths, lifespan)
     app.state.service = service
     return app
 
 
-async def _nothing_there(request: Request, error: Exception) -> Response:
+class _Guarded(Starlette):
+    """Routes behind a guard that lets no exception through. Starlette's own two middlewares would find nothing to do,
+    and each would take a step in every write to every reader.
+    """
+
+    def __init__(
+        self, guard: Callable[[ASGIApp], ASGIApp], routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]
+    ) -> None:
+        super().__init__(routes=routes, lifespan=lifespan)
+        self.router.redirect_slashes = False
+        self.router.default = _nothing_there
+        self._guard = guard
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The guard around the routes, and around both what the application added."""
+        stack = self._guard(self.router)
+        for middleware, args, kwargs in reversed(self.user_middleware):
+            stack = middleware(stack, *args, **kwargs)
+        return stack
+
+
+async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:
     raise Refusal("no_such_path")
