@@ -211,6 +211,7 @@ class Follower {
   replace(snapshot) {
     const view = RunView.fromSnapshot(snapshot, this.language);
     if (view.run_id !== this.view.run_id) throw new BadSnapshot("the snapshot is that of another run");
+    if (view.seq < this.view.seq && !this.holed) return; // of a node that lags; what is shown is newer and sound
     this.view = view;
     this.known = view.issues.length;
   }
