@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agents_progress.run import Run
 from agents_progress.sdk.intercept import run_here
 from agents_progress.sdk.slots import call_here, slot_here
-
-logger = logging.getLogger("agents_progress")
 
 
 class CurrentRun:
@@ -55,7 +52,7 @@ class CurrentRun:
             return
         call_id = self.call_id
         if call_id is None:
-            logger.warning("agents_progress: run %s: a progress report came from outside a function tool", self._run.id)
+            self._run.logger.warning("a progress report came from outside a function tool")
         else:
             self._run.tool_progress(call_id, message, current, total)
 

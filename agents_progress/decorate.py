@@ -11,11 +11,13 @@ from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 from agents.result import RunResultStreaming
 
 from agents_progress.current import current_run
-from agents_progress.errors import NoEventLoop, NotAStreamedResult, NotDecoratable
+from agents_progress.disclosure import Screen
+from agents_progress.errors import NoEventLoop, NotAStreamedResult, NotDecoratable, UsageError
 from agents_progress.inside import inside
 from agents_progress.options import Given, Options, switched_off
 from agents_progress.outcome import Outcome
 from agents_progress.payloads import Parent
+from agents_progress.plan import Plan
 from agents_progress.run import Run
 from agents_progress.sdk import compat
 from agents_progress.sdk.intercept import Scope, entered, outside
@@ -34,6 +36,11 @@ class Decorated(Generic[P]):
         self._function = function
         self._options = options
 
+    @property
+    def options(self) -> Options:
+        """What was decided about its runs."""
+        return self._options
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Run:
         """Start the run in the running loop.
 
@@ -44,7 +51,44 @@ class Decorated(Generic[P]):
             return self._function(*args, **kwargs)  # type: ignore[no-any-return]
         compat.require_supported()
         _require_loop(self._function)
-        parent = _parent()
+        _refuse_exclusive(self._options, f"`await {self._function.__name__}.start(...)`")
+        return self._begun(self._options.plan(self._function, parent=_parent()), args, kwargs)
+
+    async def reserve(self, ttl: float) -> str:
+        """Say in the journal that the run which these options describe will be started within ``ttl`` seconds, here or
+        elsewhere, by :meth:`start` with the same ``run_id``; gives that id. Until then readers see it as accepted.
+
+        Raises :exc:`AppendConflict` when the run exists, and :exc:`RunErased`.
+        """
+        plan = self._options.plan(self._function)
+        title = Screen(plan.disclosure).mask(plan.title)  # the journal writes it as it stands
+        await plan.journal.reserve(plan.run_id, ttl, task_id=plan.task_id, title=title, origin=plan.origin)
+        return plan.run_id
+
+    async def start(self, *args: P.args, **kwargs: P.kwargs) -> Run:
+        """Claim the run in the journal, and only then start it: for jobs that may be delivered twice, for reserved runs
+        and for ``exclusive``.
+
+        With ``using(run_id=...)`` one that was reserved goes on under its task, and one that was lost is begun anew as
+        the next attempt of its task. Raises :exc:`LeaseHeld` for one that has an owner, or whose exclusive key another
+        run holds, :exc:`AlreadyEnded`, and :exc:`JournalUnavailable`; then nothing was executed. What the function
+        itself raises is raised here too, and the run is lost (`start_failed`).
+        """
+        if switched_off():
+            returned = self._function(*args, **kwargs)
+            return await returned if inspect.isawaitable(returned) else returned  # type: ignore[no-any-return]
+        compat.require_supported()
+        if self._options.exclusive is not None and self._options.journal is None:
+            raise UsageError("runs share an exclusive key in a journal; name it with `journal=`")
+        plan = self._options.plan(self._function, parent=_parent())
+        plan = await plan.claimed(wait=self._options.exclusive_wait, anew=True)
+        try:
+            return self._begun(plan, args, kwargs)
+        except BaseException:
+            await Run(plan, _nothing, outside()).closed()
+            raise
+
+    def _begun(self, plan: Plan, args: Any, kwargs: Any) -> Run:
         scope = Scope(self._options.reading, retain=False)
         with entered(scope):
             returned = self._function(*args, **kwargs)
@@ -61,7 +105,7 @@ class Decorated(Generic[P]):
             async def start() -> Source:
                 return source
 
-        scope.run = run = Run(self._options.plan(self._function, parent=parent), start, outside())
+        scope.run = run = Run(plan, start, outside())
         if not inspect.isawaitable(returned):
             source.belongs_to(run)
         return run
@@ -76,8 +120,9 @@ class Decorated(Generic[P]):
     def run_sync(self, *args: P.args, **kwargs: P.kwargs) -> Outcome:
         """Run to the end in an event loop of its own: the door for scripts and workers.
 
-        A KeyboardInterrupt asks for a cancel, waits for the ending, and is raised then. Raises :exc:`NoEventLoop`
-        inside a running loop, where the call is awaited instead.
+        With a ``run_id`` or an ``exclusive`` key it claims first, and raises as :meth:`start` does. A KeyboardInterrupt
+        asks for a cancel, waits for the ending, and is raised then. Raises :exc:`NoEventLoop` inside a running loop,
+        where the call is awaited instead.
         """
         try:
             asyncio.get_running_loop()
@@ -89,7 +134,8 @@ class Decorated(Generic[P]):
             )
 
         async def main() -> Outcome:
-            run = self(*args, **kwargs)
+            claimed_first = self._options.run_id is not None or self._options.exclusive is not None
+            run = await self.start(*args, **kwargs) if claimed_first else self(*args, **kwargs)
             try:
                 return await run
             except asyncio.CancelledError:
@@ -124,9 +170,12 @@ class Progress:
         """Wrap a function, sync or async, that returns the result of ``Runner.run_streamed``. Its body stays as it is.
 
         Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds),
-        ``disclosure``, ``titles`` (tool name to text), ``sinks`` (called with each envelope), ``coalesce``,
-        ``task_id``, ``labels``, ``deadline``, ``settle``, ``patience`` with a journal that is away (all in seconds),
-        ``unknown_items`` ("block" or "note"), ``language`` ("en" or "zh"), ``clock``.
+        ``disclosure``, ``titles`` (tool name to text), ``title`` (of the run), ``sinks`` (called with each envelope),
+        ``coalesce``, ``caps``, ``run_id``, ``task_id``, ``owner``, ``tenant``, ``labels``, ``deadline``, ``settle``,
+        ``patience`` with a journal that is away (all in seconds), ``unknown_items`` ("block" or "note"), ``language``
+        ("en" or "zh"), ``clock``; ``unread`` (a run that nobody iterates here, or touches in the journal, for so many
+        seconds is cancelled; to await it is not to read it); ``exclusive`` (a key that one live run of a tenant holds
+        at a time, for :meth:`Decorated.start`, which waits for it ``exclusive_wait`` seconds).
 
         Without ``verify`` a succeeded run stays `checking`: nothing is done until the application says so.
         """
@@ -145,6 +194,7 @@ class Progress:
         awaited, is a run of one task; ``current_run()`` gives the newest. Takes the options of ``progress``.
         """
         settled = Options().using(**options)
+        _refuse_exclusive(settled, "a function that returns Runner.run_streamed(...), under @progress")
         return (lambda body: inside(body, settled)) if function is None else inside(function, settled)
 
 
@@ -179,6 +229,7 @@ def follow(result: RunResultStreaming, **options: Unpack[Given]) -> Run:
     compat.require_supported()
     settled = Options().using(**options)
     _require_loop(follow)
+    _refuse_exclusive(settled, "a function of its own, under @progress")
     _refuse_other_results(result, follow)
     source = StreamedSource(result, settled.reading)
 
@@ -195,6 +246,16 @@ def _parent() -> Parent | None:
     around = current_run()
     run_id, call_id = around.id, around.call_id
     return None if run_id is None or call_id is None else Parent(run_id=run_id, call_id=call_id)
+
+
+async def _nothing() -> Source:
+    """Stands for a function that raised before there was a run."""
+    raise NotAStreamedResult("the function raised; there is no run")
+
+
+def _refuse_exclusive(options: Options, instead: str) -> None:
+    if options.exclusive is not None:
+        raise UsageError(f"an exclusive run asks the journal before anything is executed; use {instead}")
 
 
 def _require_loop(function: Callable[..., Any]) -> None:

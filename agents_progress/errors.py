@@ -12,6 +12,9 @@
         * :exc:`BadRecording`
         * :exc:`TerminalExtraMissing`
         * :exc:`JournalExtraMissing`
+        * :exc:`ClientExtraMissing`
+        * :exc:`ServerExtraMissing`
+        * :exc:`NotServable`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
@@ -26,12 +29,16 @@
         * :exc:`Fenced`
         * :exc:`LeaseHeld`
         * :exc:`Sealed`
+        * :exc:`AlreadyEnded`
         * :exc:`RunErased`
         * :exc:`CursorExpired`
         * :exc:`JournalUnreadable`
         * :exc:`JournalUnavailable`
         * :exc:`JournalClosed`
         * :exc:`RunNotFound`
+    * :exc:`RemoteError`: a server of runs refused or could not be reached
+        * :exc:`Refused`
+        * :exc:`Unreachable`
     * :exc:`ResumeError`: a paused run that cannot be continued like this
         * :exc:`NotPaused`
         * :exc:`NotRepeatable`
@@ -47,6 +54,7 @@ test.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -96,6 +104,18 @@ class TerminalExtraMissing(UsageError, ImportError):
 
 class JournalExtraMissing(UsageError, ImportError):
     """The journal behind this URL needs a package that is not installed."""
+
+
+class ClientExtraMissing(UsageError, ImportError):
+    """The client needs a package that is not installed."""
+
+
+class ServerExtraMissing(UsageError, ImportError):
+    """The server needs packages that are not installed."""
+
+
+class NotServable(UsageError, LookupError):
+    """What was to be served is not there, or is no decorated function."""
 
 
 class NoVerdict(UsageError, TypeError):
@@ -154,6 +174,10 @@ class Sealed(JournalError):
     """Nothing more can be written to this run: its log is closed."""
 
 
+class AlreadyEnded(JournalError):
+    """A run with this id has ended, so it is not started again. Nothing was executed."""
+
+
 class RunErased(JournalError):
     """The run was erased; only that it existed is known."""
 
@@ -180,6 +204,37 @@ class JournalClosed(JournalError):
 
 class RunNotFound(JournalError, LookupError):
     """The journal holds no run with this id."""
+
+
+class RemoteError(ProgressError):
+    """A server of runs refused a request or could not be reached."""
+
+
+class Refused(RemoteError):
+    """The server answered, and not with what was asked for.
+
+    ``status`` is that of HTTP and ``code`` the server's word for the reason. ``facts`` is what it said besides, as it
+    said it: who answered first, for example. ``retry_after_s`` is when to come back, None when it did not say.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        facts: Mapping[str, Any] | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(f"{message} ({status} {code})")
+        self.status = status
+        self.code = code
+        self.facts = dict(facts or {})
+        self.retry_after_s = retry_after_s
+
+
+class Unreachable(RemoteError):
+    """No answer came, or a feed did not go on for longer than the patience that was given."""
 
 
 class ResumeError(ProgressError):

@@ -10,10 +10,11 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
+from agents_progress.claim import next_run_id
 from agents_progress.errors import NotDecoratable
 from agents_progress.options import Options, switched_off
-from agents_progress.owner import Beginning
-from agents_progress.run import Run, next_run_id
+from agents_progress.plan import Beginning
+from agents_progress.run import Run
 from agents_progress.sdk import compat
 from agents_progress.sdk.base import Carried, SDKSource
 from agents_progress.sdk.intercept import Scope, Watched, entered, outside

@@ -11,15 +11,18 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary, ref
 
-from agents_progress.errors import AppendConflict, LeaseHeld, Sealed
+from agents_progress import telemetry
+from agents_progress.errors import AlreadyEnded, AppendConflict, JournalError, LeaseHeld, Sealed
 from agents_progress.journal.base import Journal, Lease
+from agents_progress.telemetry import RunLogger
 
 logger = logging.getLogger("agents_progress")
 
-TAKEN: Final = (AppendConflict, LeaseHeld, Sealed)
+TAKEN: Final = (AlreadyEnded, AppendConflict, LeaseHeld, Sealed)
 """What a journal says of a run that somebody else has claimed."""
 
 RENEWALS: Final = 5
@@ -32,6 +35,9 @@ FIRST: Final = 4
 """A lease is taken for so many times its time to live, until the keeper has it: a tool may block the loop before the
 loop is told that the lease was given.
 """
+
+FOR_GOOD: Final = 1e9
+"""The time to live, in seconds, of a lease in a journal that ends with the process of its owners."""
 
 
 class Keeper:
@@ -84,6 +90,7 @@ class Keeper:
             try:
                 gone = journal.renew(held, self._ttl)
             except Exception as error:  # noqa: BLE001 - the next attempt may reach it again
+                telemetry.tell("lease.renewal.missed", len(held))
                 if not away:
                     logger.warning("agents_progress: %d leases cannot be renewed: %s", len(held), type(error).__name__)
                 away = True
@@ -111,40 +118,68 @@ def keeper_of(journal: Journal, ttl: float) -> Keeper:
         return keeper
 
 
-class Tenure:
-    """The time for which one owner holds one run. Belongs to its event loop; ``lost`` is called there."""
+async def expire(journal: Journal) -> list[str]:
+    """Have lost runs declared lost, as :meth:`Journal.expire`, and count each by its reason."""
+    ended = await journal.expire()
+    for run_id in ended if telemetry.measured() else ():
+        with suppress(JournalError):  # erased since, or out of reach
+            row = await journal.run(run_id)
+            telemetry.tell("run.lost", 1, reason=row.standing.lost if row else None, seen_by="expiry")
+    return ended
 
-    def __init__(self, journal: Journal, run_id: str, lost: Callable[[], None]) -> None:
+
+class Tenure:
+    """The time for which one owner holds one run, and the ``exclusive`` key with it. Belongs to its event loop.
+
+    ``lost`` is called there, when another owner has the run or it counts as lost.
+    """
+
+    def __init__(self, journal: Journal, run_id: str, exclusive: str | None = None) -> None:
+        self.run_id = run_id
+        self.lost: Callable[[], None] = lambda: None
+        self.logger = RunLogger(run_id)
         self._journal = journal
-        self._run_id = run_id
-        self._lost = lost
+        self._exclusive = exclusive
         self._loop = asyncio.get_running_loop()
         self._lease: Lease | None = None
 
-    async def begin(self) -> Lease | None:
-        """The lease of the run, taken at the first call. None for a journal that needs none."""
-        ttl = self._journal.lease_s
-        if self._lease is None and ttl is not None:
-            self._lease = await self._journal.lease(self._run_id, FIRST * ttl)
-            keeper = keeper_of(self._journal, ttl)
-            keeper.hold(self._lease, self._tell)
-            if keeper.time_to_look():
-                await self._journal.expire()
+    @property
+    def begun(self) -> bool:
+        """Whether the lease was taken."""
+        return self._lease is not None
+
+    async def begin(self) -> Lease:
+        """The lease of the run, taken at the first call."""
+        if self._lease is None:
+            ttl = self._journal.lease_s
+            first = FOR_GOOD if ttl is None else FIRST * ttl
+            self._lease = await self._journal.lease(self.run_id, first, exclusive=self._exclusive)
+            if ttl is not None:
+                keeper = keeper_of(self._journal, ttl)
+                keeper.hold(self._lease, self._tell)
+                if keeper.time_to_look():
+                    await expire(self._journal)
         return self._lease
 
     def leave(self) -> None:
         """Let the lease run out, so that the run counts as lost."""
-        if self._lease is not None and self._journal.lease_s is not None:
-            keeper_of(self._journal, self._journal.lease_s).drop(self._lease)
+        self._drop()
+        if self._lease is not None and self._journal.lease_s is None:
+            with suppress(JournalError):
+                self._journal.renew([self._lease], 0.0)
 
     async def end(self) -> None:
         """Give the lease back, with the word that nothing more comes."""
-        self.leave()
+        self._drop()
         try:
-            await self._journal.seal(self._run_id, lease=self._lease)
+            await self._journal.seal(self.run_id, lease=self._lease)
         except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run; the lease runs out
-            logger.warning("agents_progress: run %s: its log was not sealed: %s", self._run_id, type(error).__name__)
+            self.logger.warning("its log was not sealed: %s", type(error).__name__)
+
+    def _drop(self) -> None:
+        if self._lease is not None and self._journal.lease_s is not None:
+            keeper_of(self._journal, self._journal.lease_s).drop(self._lease)
 
     def _tell(self) -> None:
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._lost)
+            self._loop.call_soon_threadsafe(lambda: self.lost())

@@ -8,22 +8,24 @@ nothing more is delivered, and readers are left without an ending.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
+from agents_progress import telemetry
+from agents_progress.caps import Caps, Quota
+from agents_progress.claim import Claim
 from agents_progress.clock import Clock, Stamp
+from agents_progress.coalesce import Coalesce, Gathering
 from agents_progress.disclosure import TEXTS, Screen
 from agents_progress.errors import Fenced, JournalUnavailable
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
 from agents_progress.keeper import Tenure
+from agents_progress.snapshots import WORTH_IT, Snapshots
+from agents_progress.telemetry import RunLogger
 from agents_progress.view import RunView
-
-logger = logging.getLogger("agents_progress")
 
 KEPT: Final = 1024
 """Envelopes kept in memory for readers that are nearly up to date; the others read from the journal."""
@@ -35,18 +37,9 @@ LAG: Final = 512
 RETRY_S: Final = 0.05
 RETRY_AT_MOST_S: Final = 1.0
 """Pauses between two attempts to reach a journal that is away; each is twice the one before."""
+UNSUPPORTED: Final = frozenset({"adapter.unsupported", "note.unsupported"})
 BREATH_S: Final = 0.00005
 """As long as a sleeping thread needs to wake."""
-
-
-@dataclass(frozen=True, slots=True)
-class Coalesce:
-    """Streamed text goes out when this many characters or seconds have gathered, or before any other event. Text that
-    arrives all at once goes out at once, however long.
-    """
-
-    chars: int = 64
-    seconds: float = 0.03
 
 
 class RunLog:
@@ -64,8 +57,10 @@ class RunLog:
         *,
         clock: Clock,
         coalesce: Coalesce | None,
+        caps: Caps,
         origin: Origin,
         patience: float,
+        logger: RunLogger,
         on_fault: Callable[[str, BaseException], None],
     ) -> None:
         self.run_id = run_id
@@ -74,27 +69,41 @@ class RunLog:
         self.screen = screen
         self.seq = 0
         self.closed = self.broken = False
-        self._origin = origin
-        self._patience = patience
-        self._on_fault = on_fault
-        self._coalesce = coalesce
+        self._origin, self._patience = origin, patience
+        self._logger, self._on_fault = logger, on_fault
+        self._quota = Quota(caps)
+        self._pending_at_most, self._stored_bytes = caps.pending, 0
         self._monotonic = clock.monotonic
+        self._gathering = None if coalesce is None else Gathering(coalesce, clock.monotonic, self._say)
         self._now = Stamp(clock.wall).now
         self._loop = asyncio.get_running_loop()
         self._indexes: dict[str | tuple[str, str], int] = {}
-        self._open_item: tuple[str, str | None] = "", None
-        self._open_texts: list[str] = []
-        self._open_chars, self._open_since = 0, 0.0
-        self._timer: asyncio.TimerHandle | None = None
         self._pending: list[Envelope] = []
         self._recent: list[Envelope] = []
         self._waiters: list[asyncio.Future[None]] = []
         self._committing: asyncio.Task[None] | None = None
         self._unclaimed = True
-        self._tenure = Tenure(journal, run_id, self._lost)
-        self._appending = False
+        self._hold(Tenure(journal, run_id))
         self._hurry = asyncio.Event()
-        self._not_before = 0.0
+        self._appending, self._not_before = False, 0.0
+        self._snapshots = Snapshots(journal, view, logger)
+        telemetry.watch(self)
+
+    def adopt(self, claim: Claim) -> None:
+        """Go on with a run that was claimed already, after what its log holds."""
+        self._hold(claim.tenure)
+        self._unclaimed = False
+        if claim.said:
+            self.seq = claim.said[-1].seq
+            self._deliver(claim.said)
+
+    def _hold(self, tenure: Tenure) -> None:
+        self._tenure, tenure.lost, tenure.logger = tenure, self._lost, self._logger
+
+    @property
+    def held(self) -> bool:
+        """Whether the run is ours in the journal."""
+        return self._tenure.begun and not self.broken
 
     # Writing.
 
@@ -105,11 +114,11 @@ class RunLog:
                 self._write_texts(payload["item_id"], payload["texts"])
                 return
             for screened_type, screened in self.screen.pass_on(type_, payload):
-                if screened_type == "text.delta" and self._coalesce is not None:
-                    self._gather(screened["item_id"], screened.get("channel"), (screened["text"],), self._coalesce)
+                if screened_type == "text.delta" and self._gathering is not None:
+                    self._gathering.add(screened["item_id"], screened.get("channel"), (screened["text"],))
                 else:
                     self._release()
-                    self._stamp(screened_type, self._indexed(screened_type, screened))
+                    self._say(screened_type, screened)
         except Exception as error:  # noqa: BLE001 - what cannot be screened does not leave, and does not fail the run
             self._on_fault("disclose", error)
 
@@ -118,15 +127,28 @@ class RunLog:
         if not self.screen.transparent:
             for text in texts:
                 self.write("text.delta", {"item_id": item_id, "text": text})
-        elif self._coalesce is None:
+        elif self._gathering is not None:
+            self._gathering.add(item_id, None, texts)
+        elif self._quota.take(item_id, texts):
             self._stamp_texts(item_id, texts)
         else:
-            self._gather(item_id, None, texts, self._coalesce)
+            for text in texts:
+                self._say("text.delta", {"item_id": item_id, "text": text})
 
     def write_lost(self, reason: str) -> None:
         """Write that no ending is known. The reason is one of ours, so it passes even when screening is at fault."""
         self._release()
         self._stamp("run.lost", {"reason": reason})
+
+    @property
+    def pending_bytes(self) -> int:
+        """What was written and is not stored yet, as an estimate."""
+        return self._quota.bytes - self._stored_bytes
+
+    @property
+    def final_output(self) -> str | None:
+        """The final output as the ending carries it: masked, and cut to its cap."""
+        return self._quota.final_output
 
     def breathe(self) -> None:
         """Let the journal's thread have the interpreter for a moment when it lags, longer the further.
@@ -149,9 +171,10 @@ class RunLog:
     async def close(self) -> None:
         """Store the rest and end every reader."""
         await self.flush()
+        self._snapshots.grown(self.seq, WORTH_IT)
         self.closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._gathering is not None:
+            self._gathering.close()
         self._wake()
 
     async def seal(self) -> None:
@@ -160,51 +183,30 @@ class RunLog:
             self._tenure.leave()
         else:
             await self._tenure.end()
+            await self._snapshots.last(self.seq)
 
     def abandon(self) -> None:
         """End every reader without waiting for the journal; what is not stored yet is not said."""
         self.broken = self.closed = True
+        self._snapshots.usable = False
         self._tenure.leave()
         self.view.close_transport()
-        if self._timer is not None:
-            self._timer.cancel()
+        if self._gathering is not None:
+            self._gathering.close()
         if self._committing is not None:
             self._committing.cancel()
         self._wake()
 
-    def _gather(self, item_id: str, channel: str | None, texts: Sequence[str], coalesce: Coalesce) -> None:
-        if (item_id, channel) != self._open_item:
-            self._release()
-            self._open_item = item_id, channel
-        if not self._open_texts:
-            self._open_since = self._monotonic()
-        self._open_texts += texts
-        self._open_chars += sum(map(len, texts))
-        if self._open_chars >= coalesce.chars:
-            self._release()
-        elif self._timer is None:
-            self._timer = self._loop.call_later(coalesce.seconds, self._tick, coalesce.seconds)
-
-    def _tick(self, seconds: float) -> None:
-        """Release text that is old enough; look again when younger text is waiting."""
-        self._timer = None
-        if not self._open_texts:
-            return
-        left = self._open_since + seconds - self._monotonic()
-        if left <= 0:
-            self._release()
-        else:
-            self._timer = self._loop.call_later(left, self._tick, seconds)
-
     def _release(self) -> None:
-        if self._open_texts:
-            item_id, channel = self._open_item
-            payload = {"item_id": item_id, "text": "".join(self._open_texts)}
-            if channel is not None:
-                payload["channel"] = channel
-            self._open_texts.clear()
-            self._open_chars = 0
-            self._stamp("text.delta", self._indexed("text.delta", payload))
+        if self._gathering is not None:
+            self._gathering.release()
+
+    def _say(self, type_: str, payload: dict[str, Any]) -> None:
+        """Stamp as much of a draft as the caps let pass."""
+        for passed_type, passed in self._quota.pass_on(type_, payload):
+            self._stamp(passed_type, self._indexed(passed_type, passed))
+        if type_ in UNSUPPORTED:
+            telemetry.tell("adapter.unsupported", 1, what=payload["what"], name=payload["name"])
 
     def _indexed(self, type_: str, payload: dict[str, Any]) -> dict[str, Any]:
         """A delta with its place among the deltas of its item; any other payload as it is."""
@@ -222,8 +224,7 @@ class RunLog:
         self.seq = seq = self.seq + 1
         fields = (f"{self.run_id}:{seq}", self.run_id, seq, type_, self._now(), payload)
         self._pending.append(tuple.__new__(Envelope, fields))
-        if self._committing is None:
-            self._commit()
+        self._stamped()
 
     def _stamp_texts(self, item_id: str, texts: Sequence[str]) -> None:
         run_id, seq, index, moment = self.run_id, self.seq, self._indexes.get(item_id, 0), self._now()
@@ -234,6 +235,15 @@ class RunLog:
             add(new(Envelope, (f"{run_id}:{seq}", run_id, seq, "text.delta", moment, payload)))
             index += 1
         self.seq, self._indexes[item_id] = seq, index
+        self._stamped()
+
+    def _stamped(self) -> None:
+        """Have it stored. When too much waits for that, the log is given up at once, the append under way too."""
+        if self.pending_bytes > self._pending_at_most and not self.broken:
+            waiting = f"{self.pending_bytes / 2**20:.0f} MiB"
+            self.fail(JournalUnavailable(f"{waiting} wait for the journal; is it reachable, and fast enough?"))
+            if self._appending and not self._bound.expired():
+                self._bound.reschedule(self._loop.time())
         if self._committing is None:
             self._commit()
 
@@ -249,10 +259,12 @@ class RunLog:
         try:
             while self._pending:
                 await self._gather_more()
+                share = self.pending_bytes * min(BATCH, len(self._pending)) // len(self._pending)
                 batch, self._pending = self._pending[:BATCH], self._pending[BATCH:]
                 if not self.broken:
                     await self._store(batch)
                 batch = []
+                self._stored_bytes += share
         except asyncio.CancelledError:
             # A loop that shuts down cancels this task too; the owner flushes again, and a repeated append changes
             # nothing.
@@ -272,14 +284,15 @@ class RunLog:
     async def _store(self, batch: list[Envelope]) -> None:
         self._appending = True
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._patience) as self._bound:
                 await self._append(batch)
         except TimeoutError:
-            self._break(JournalUnavailable(f"the journal took nothing for {self._patience:g} s; is it reachable?"))
+            self.fail(JournalUnavailable(f"the journal took nothing for {self._patience:g} s; is it reachable?"))
         except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run
-            self._break(error)
+            self.fail(error)
         else:
-            self._deliver(batch)
+            if not self.broken:
+                self._deliver(batch)
         finally:
             self._appending = False
 
@@ -294,21 +307,23 @@ class RunLog:
         while True:
             try:
                 lease = await self._tenure.begin()
-                return await self.journal.append(batch, origin=self._origin, claim=first, lease=lease)
+                with telemetry.appending(self.journal):
+                    return await self.journal.append(batch, origin=self._origin, claim=first, lease=lease)
             except JournalUnavailable:
                 if first:
                     raise
                 if pause == RETRY_S:
-                    logger.warning("agents_progress: run %s: the journal is away", self.run_id)
+                    self._logger.warning("the journal is away")
             await asyncio.sleep(pause)
             pause = min(2 * pause, RETRY_AT_MOST_S)
 
     def _lost(self) -> None:
         if not self.broken and not self.closed:
-            self._break(Fenced(f"run {self.run_id} has another owner, or counts as lost"))
+            self.fail(Fenced(f"run {self.run_id} has another owner, or counts as lost"))
 
-    def _break(self, error: Exception) -> None:
-        self.broken = True
+    def fail(self, error: Exception) -> None:
+        """Break the log: nothing more is delivered."""
+        self.broken, self._snapshots.usable = True, False
         self.view.close_transport()
         self._on_fault("journal", error)
         self._wake()
@@ -317,7 +332,10 @@ class RunLog:
         try:
             self.view.feed_all(batch)
         except Exception as error:  # noqa: BLE001 - a fault of the view must not fail the run
+            self._snapshots.usable = False
             self._on_fault("reduce", error)
+        else:
+            self._snapshots.grown(batch[-1].seq)
         self._recent.extend(batch)
         if len(self._recent) > 2 * KEPT:
             del self._recent[:-KEPT]
@@ -336,6 +354,7 @@ class RunLog:
 
         A reader that the journal does not answer ends there, without an ending; the run and other readers go on.
         """
+        behind = True
         while True:
             recent = self._recent
             if not recent or recent[-1].seq <= after_seq:
@@ -345,7 +364,9 @@ class RunLog:
                 self._waiters.append(waiter)
                 await waiter
                 continue
-            behind = recent[0].seq > after_seq + 1
+            before, behind = behind, recent[0].seq > after_seq + 1
+            if behind and not before:
+                telemetry.tell("reader.lag", recent[-1].seq - after_seq)
             batch = await self._stored(after_seq) if behind else recent[after_seq + 1 - recent[0].seq :]
             if not batch:
                 return
@@ -357,5 +378,5 @@ class RunLog:
         try:
             return await self.journal.read(self.run_id, after_seq, KEPT)
         except Exception as error:  # noqa: BLE001 - it concerns this reader alone
-            logger.warning("agents_progress: run %s: a reader was not answered: %s", self.run_id, type(error).__name__)
+            self._logger.warning("a reader was not answered: %s", type(error).__name__)
             return ()

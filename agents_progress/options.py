@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,15 +10,16 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, Literal, TypedDict, Unpack
 
+from agents_progress.caps import Caps
 from agents_progress.clock import Clock
+from agents_progress.coalesce import Coalesce
 from agents_progress.disclosure import Disclosure
 from agents_progress.errors import UsageError
 from agents_progress.events import is_run_id
 from agents_progress.journal import Journal, MemoryJournal, Origin, open_journal
-from agents_progress.log import Coalesce
 from agents_progress.messages import LANGUAGES, Language
-from agents_progress.owner import Plan, Sink
 from agents_progress.payloads import Parent
+from agents_progress.plan import Plan, Sink
 from agents_progress.sdk.part import Reading
 from agents_progress.verify import Verifier
 
@@ -43,10 +45,16 @@ class Given(TypedDict, total=False):
     titles: Mapping[str, str]
     sinks: Sequence[Sink]
     coalesce: Coalesce | None
+    caps: Caps
     task_id: str | None
+    title: str | None
     run_id: str | None
     owner: str | None
+    tenant: str | None
     labels: Mapping[str, str]
+    exclusive: str | None
+    exclusive_wait: float
+    unread: float | None
     deadline: float | None
     settle: float
     patience: float
@@ -66,10 +74,16 @@ class Options:
     titles: Mapping[str, str] = field(default_factory=dict)
     sinks: Sequence[Sink] = ()
     coalesce: Coalesce | None = field(default_factory=Coalesce)
+    caps: Caps = field(default_factory=Caps)
     task_id: str | None = None
+    title: str | None = None
     run_id: str | None = None
     owner: str | None = None
+    tenant: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    exclusive: str | None = None
+    exclusive_wait: float = 0.0
+    unread: float | None = None
     deadline: float | None = None
     settle: float = 30.0
     patience: float = 60.0
@@ -86,6 +100,8 @@ class Options:
             raise UsageError(f"language {self.language!r} is not spoken here; choose of {', '.join(LANGUAGES)}")
         if self.unknown_items not in ("block", "note"):
             raise UsageError(f"unknown_items is 'block' or 'note', not {self.unknown_items!r}")
+        if self.unread is not None and self.unread <= 0:
+            raise UsageError(f"unread is a time in seconds, not {self.unread!r}; leave it out to let a run go unread")
         if isinstance(self.journal, str):
             open_journal(self.journal)  # nothing is opened yet; a wrong URL is refused where it is written
 
@@ -103,6 +119,11 @@ class Options:
     def reading(self) -> Reading:
         """How SDK events are read under these options."""
         return Reading(self.title_of, self.unknown_items == "block", self.clock.monotonic)
+
+    @property
+    def exclusive_key(self) -> str | None:
+        """The exclusive key as the journal has it: tenants never share one."""
+        return self.exclusive if None in (self.exclusive, self.tenant) else json.dumps([self.tenant, self.exclusive])
 
     def title_of(self, name: str) -> str:
         """The title of a tool: the application's own, or its name in words."""
@@ -130,14 +151,15 @@ class Options:
         return Plan(
             run_id=chosen,
             task_id=task_id or self.task_id or chosen,
-            title=self.title_of(name),
+            title=self.title or self.title_of(name),
             journal=journal or self.new_journal(),
-            origin=Origin(owner=self.owner, labels=dict(self.labels)),
+            origin=Origin(owner=self.owner, tenant=self.tenant, labels=dict(self.labels)),
             verify=self.verify,
             verify_timeout=self.verify_timeout,
             disclosure=self.disclosure,
             sinks=self.sinks,
             coalesce=self.coalesce,
+            caps=self.caps,
             deadline=self.deadline,
             settle=self.settle,
             patience=self.patience,
@@ -145,6 +167,10 @@ class Options:
             clock=self.clock,
             attempt=attempt,
             parent=parent,
+            exclusive=self.exclusive_key,
+            unread=self.unread,
+            given=chosen == self.run_id,
+            shared=self.journal is not None,
         )
 
 

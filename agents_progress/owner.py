@@ -8,57 +8,31 @@ draining goes on, one ERROR record names the stage, and the log ends unknown.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias
 
-from agents_progress.clock import Clock
-from agents_progress.disclosure import Disclosure, Draft, Screen
-from agents_progress.errors import AlreadyResumed, JournalError, NotPublishable
-from agents_progress.events import Envelope
-from agents_progress.journal.base import Journal, Origin
+from agents_progress import telemetry
+from agents_progress.disclosure import Draft, Screen
+from agents_progress.errors import AlreadyResumed, JournalError, JournalUnavailable, NotPublishable
 from agents_progress.keeper import TAKEN
-from agents_progress.log import Coalesce, RunLog
-from agents_progress.messages import Language
+from agents_progress.log import RunLog
 from agents_progress.outcome import Evidence, Outcome, owner_finished
-from agents_progress.payloads import CancelMode, Parent
+from agents_progress.payloads import CancelMode
+from agents_progress.plan import Beginning, Plan, Sink
 from agents_progress.source import Drafts, Ending, Source, Take
-from agents_progress.verify import Verifier, digest, judge, publish
+from agents_progress.unread import Audience
+from agents_progress.verify import digest, judge, publish
 from agents_progress.view import RunView
 
-logger = logging.getLogger("agents_progress")
-
-Sink: TypeAlias = Callable[[Envelope], Awaitable[None] | None]
 CancelAnswer: TypeAlias = Literal["accepted", "already_cancelling", "already_ended"]
 Start: TypeAlias = Callable[[], Awaitable[Source]]
 
 _held: Final[set[asyncio.Task[None]]] = set()
 """Owner tasks, held strongly: a run goes on when its handle is dropped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Everything about a run that is decided before it starts. Times are in seconds."""
-
-    run_id: str
-    task_id: str
-    title: str
-    journal: Journal
-    origin: Origin
-    verify: Verifier | None = None
-    verify_timeout: float = 60.0
-    disclosure: Disclosure = field(default_factory=Disclosure)
-    sinks: Sequence[Sink] = ()
-    coalesce: Coalesce | None = field(default_factory=Coalesce)
-    deadline: float | None = None
-    settle: float = 30.0
-    patience: float = 60.0
-    language: Language = "en"
-    clock: Clock = field(default_factory=Clock)
-    attempt: int | None = None
-    parent: Parent | None = None
 
 
 async def settled(timeout: float | None = None) -> bool:
@@ -75,26 +49,12 @@ async def settled(timeout: float | None = None) -> bool:
     return not pending
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """What a continuing run says first: whom it continues, what was pending there, and what was decided.
-
-    ``underway`` says that the SDK's run was started already, by the application's own code.
-    """
-
-    resumed_from: str
-    agent: str
-    drafts: Sequence[Draft]
-    decisions: Mapping[str, str]
-    actor: str | None = None
-    underway: bool = False
-
-
 class Owner:
     """Owns one run from its start to the end of its log. Belongs to the running event loop."""
 
     def __init__(self, plan: Plan, start: Start, context: Context, beginning: Beginning | None) -> None:
         self.plan = plan
+        self.logger = telemetry.RunLogger(plan.run_id)
         self.view = RunView(plan.run_id, plan.language)
         self.source: Source | None = None
         self.outcome: Outcome | None = None
@@ -117,14 +77,19 @@ class Owner:
             Screen(plan.disclosure),
             clock=plan.clock,
             coalesce=plan.coalesce,
+            caps=plan.caps,
             origin=plan.origin,
             patience=plan.patience,
+            logger=self.logger,
             on_fault=self.fault,
         )
+        self._adopt(plan)
+        self.audience = None if plan.unread is None else Audience(plan.journal, plan.run_id)
         self._sinks = [self._loop.create_task(self._feed(sink), context=context) for sink in plan.sinks]
         self.task = self._loop.create_task(self._own(), context=context, name=f"agents-progress {plan.run_id}")
         _held.add(self.task)
-        self.task.add_done_callback(_held.discard)
+        telemetry.count_active(self.task)
+        self.task.add_done_callback(self._over)
 
     # What the handle asks.
 
@@ -144,7 +109,7 @@ class Owner:
     def emit(self, stage: str, drafts: Drafts) -> None:
         """Write drafts that come from beside the stream. After the ending they are late, and dropped."""
         if self.ended:
-            logger.info("agents_progress: run %s: a late report was dropped", self.plan.run_id)
+            self.logger.info("a late report was dropped")
             return
         if self.source is not None:
             self.source.flush()  # what came before is said before
@@ -157,9 +122,7 @@ class Owner:
             return
         self._fault = stage
         if self._beginning is None or not isinstance(error, TAKEN):  # else somebody answered the pause first
-            logger.error(
-                "agents_progress: run %s: fault in stage %s: %s", self.plan.run_id, stage, type(error).__name__
-            )
+            self.logger.error("fault in stage %s: %s", stage, type(error).__name__)
 
     def _cancel_requested(self, mode: CancelMode, actor: str | None) -> None:
         if self._cancel is None:
@@ -173,20 +136,28 @@ class Owner:
     async def _own(self) -> None:
         deadline = self.plan.deadline
         timer = None if deadline is None else self._loop.call_later(deadline, self.cancel, "immediate", "deadline")
+        looking = self._look_for_readers()
         try:
             await self._through(self._begin)
             ending = await self._drained()
             await self._through(lambda: self._conclude(ending))
         except BaseException as error:  # noqa: BLE001 - the waiter gets it
             self._shutdown = self._shutdown or (error if isinstance(error, asyncio.CancelledError) else None)
-            self._give_up(error)
+            await self._give_up(error)
         finally:
-            if timer is not None:
-                timer.cancel()
+            for each in (timer, looking):
+                if each is not None:
+                    each.cancel()
             if self._sinks:
                 await asyncio.wait(self._sinks, timeout=self.plan.settle)
         if self._shutdown is not None:
             raise self._shutdown
+
+    def _look_for_readers(self) -> asyncio.Task[None] | None:
+        if self.audience is None or self.plan.unread is None:
+            return None
+        gone = self.audience.gone(self.plan.unread, lambda: self.cancel("immediate", "unread"))
+        return self._loop.create_task(gone)
 
     async def _through(self, step: Callable[[], Awaitable[None]]) -> None:
         """Finish a step even when the owner is cancelled in it: stop the run, then repeat the step within the bound."""
@@ -207,36 +178,46 @@ class Owner:
         if self._beginning is not None and not self.log.seq:
             await self._claim(self._beginning)
         if self.source is None:
+            if self.plan.given and self.plan.claim is None:
+                await self._take_up()
             self.source = source = await self._start()
             if self._beginning is None:
-                self.emit("translate", (self._started(source.agent, None),))
+                self.emit("translate", (self.plan.started(source.agent),))
             early, self._cancel = self._cancel, None
             source.attach(self.emit, lambda mode: self._cancel_requested(mode, None))
             if early is not None:
                 self.cancel(*early)
 
+    def _adopt(self, plan: Plan) -> None:
+        self.plan = plan
+        self.logger.task_id, self.logger.labels = plan.task_id, plan.origin.labels
+        if plan.claim is not None:
+            self.log.adopt(plan.claim)
+
+    async def _take_up(self) -> None:
+        """Claim a run id that the application chose: it may be reserved. One that is not ours is not recorded."""
+        try:
+            async with asyncio.timeout(self.plan.patience):
+                self._adopt(await self.plan.claimed())
+        except TimeoutError:
+            self.log.fail(JournalUnavailable(f"the journal gave no answer for {self.plan.patience:g} s"))
+        except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run
+            self.log.fail(error)
+
     async def _claim(self, beginning: Beginning) -> None:
-        """Write the beginning of a continuing run; its first envelope is the once-only claim of the pause."""
-        self.emit("translate", (self._started(beginning.agent, beginning.resumed_from), *beginning.drafts))
-        actor = {} if beginning.actor is None else {"actor": beginning.actor}
-        for interaction_id, decision in beginning.decisions.items():
-            resolved = {"interaction_id": interaction_id, "decision": decision, **actor}
-            self.emit("translate", (("approval.resolved", resolved),))
+        """Claim a continuing run, once only, and write its beginning. An exclusive key is waited for, and a journal."""
+        taken = AlreadyResumed(f"run {beginning.resumed_from} was continued by somebody else as {self.plan.run_id}")
+        if not beginning.underway:
+            try:
+                self._adopt(await self.plan.claimed(wait=math.inf, patience=self.plan.patience))
+            except TAKEN as error:
+                raise taken from error
+        self.emit("translate", beginning.said_first(self.plan))
         await self.log.flush()
         if self.log.broken and not beginning.underway:
             if isinstance(self.error, TAKEN):
-                raise AlreadyResumed(
-                    f"run {beginning.resumed_from} was continued by somebody else as {self.plan.run_id}"
-                )
+                raise taken
             raise self.error or JournalError(f"run {self.plan.run_id} could not be recorded, so it was not continued")
-
-    def _started(self, agent: str, resumed_from: str | None) -> Draft:
-        plan = self.plan
-        payload: dict[str, Any] = {"agent": agent, "task_id": plan.task_id, "parent": plan.parent}
-        payload |= {"resumed_from": resumed_from, "title": plan.title}
-        if plan.attempt is not None:
-            payload["attempt"] = plan.attempt
-        return "run.started", payload
 
     async def _drained(self) -> Ending:
         """Drain to the end, wait for the run's own task, and read the facts."""
@@ -310,13 +291,13 @@ class Owner:
         try:
             self._write("conclude", ending.closing(outcome.kind))
             outcome = self._completed(outcome, ending)
-            final = self._final_draft(outcome)
+            if outcome.kind != "unknown":
+                final = "run.ended", outcome.to_payload(asked=self._cancel is not None)
         except Exception as error:  # noqa: BLE001 - an ending that cannot be worded is not claimed
             self.fault("conclude", error)
         if final is not None and self._fault is None:
             self._write("disclose", (final,))
-            if outcome.final_output is not None:  # as published: masked once, like the event that carries it
-                outcome = replace(outcome, final_output=self.log.screen.mask(outcome.final_output))
+            outcome = replace(outcome, final_output=self.log.final_output)  # as published
         if self._fault is not None or final is None:
             reason = f"fault_{self._fault}" if self._fault is not None else outcome.reason or "unknown"
             outcome = replace(outcome, kind="unknown", reason=reason, final_output=None, error=None)
@@ -339,17 +320,6 @@ class Owner:
                 self.log.write("adapter.unsupported", {"what": "output", "name": type(ending.output).__name__})
         return replace(outcome, **extra)
 
-    def _final_draft(self, outcome: Outcome) -> Draft | None:
-        if outcome.kind == "unknown":
-            return None
-        payload: dict[str, Any] = {"outcome": outcome.kind, "final_output": outcome.final_output}
-        payload |= {name: getattr(outcome, name) for name in ("reason", "error") if getattr(outcome, name) is not None}
-        payload |= {name: True for name in ("partial", "completed_anyway") if getattr(outcome, name)}
-        if outcome.kind == "cancelled" or self._cancel is not None:
-            payload["requested_by"] = outcome.requested_by
-        payload["evidence"] = outcome.evidence.to_dict()
-        return "run.ended", payload
-
     async def _verify(self) -> None:
         outcome, verifier = self.outcome, self.plan.verify
         if verifier is None or outcome is None or outcome.kind != "succeeded" or outcome.final_output is None:
@@ -361,9 +331,7 @@ class Owner:
             verdict = await judge(verifier, outcome.output, self.plan.verify_timeout)
         except Exception as error:  # noqa: BLE001 - no verdict is no acceptance
             self.error = error
-            logger.error(
-                "agents_progress: run %s: its verifier gave no verdict: %s", self.plan.run_id, type(error).__name__
-            )
+            self.logger.error("its verifier gave no verdict: %s", type(error).__name__)
             return
         payload: dict[str, Any] = {"digest": digest(outcome.final_output), "ok": verdict.ok}
         payload |= {name: value for name, value in (("check", verdict.check), ("reason", verdict.reason)) if value}
@@ -371,19 +339,42 @@ class Owner:
         if self._fault is None:  # a verdict that could not be written is not claimed
             self.outcome = replace(outcome, verdict=verdict)
 
-    def _give_up(self, error: BaseException) -> None:
+    async def _give_up(self, error: BaseException) -> None:
         """There was no run to own, or its ending could not be established in time."""
         self.ended = True
         self.error = self.error or error
-        self.log.abandon()
-        if self.source is not None:
-            self.source.release()
-        if self.finished.done():
-            return
-        if self.source is None and not isinstance(error, asyncio.CancelledError):
-            self.finished.set_exception(error)
-        else:
-            self.finished.set_result(Outcome("unknown", 5, Evidence(settled=False), reason="owner_stopped"))
+        try:
+            if self.source is None and self.log.held:
+                await self._say_that_nothing_began("owner_stopped" if self._shutdown is not None else "start_failed")
+        finally:
+            self.log.abandon()
+            if self.source is not None:
+                self.source.release()
+            if self.finished.done():
+                pass
+            elif self.source is None and not isinstance(error, asyncio.CancelledError):
+                self.finished.set_exception(error)
+            else:
+                self.finished.set_result(Outcome("unknown", 5, Evidence(settled=False), reason="owner_stopped"))
+
+    async def _say_that_nothing_began(self, reason: str) -> None:
+        """Give back a run that was claimed, so that it is not waited for."""
+        if not self.log.seq:
+            self.log.write("run.accepted", {"task_id": self.plan.task_id, "title": self.plan.title})
+        self.log.write_lost(reason)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.plan.settle):
+                await self.log.close()
+                await self.log.seal()
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """Nobody owns the run any more, in this process."""
+        _held.discard(task)
+        if self.finished.exception() is None:
+            outcome = self.finished.result()
+            telemetry.tell_end(outcome.kind, outcome.error["code"] if outcome.error else outcome.reason)
+        elif self.view.standing.lost is not None:
+            telemetry.tell_end("unknown", self.view.standing.lost)
 
     async def _feed(self, sink: Sink) -> None:
         """Give one sink every envelope, in order. A sink that raises is named once and asked again for the next."""
@@ -396,4 +387,4 @@ class Owner:
             except Exception as error:  # noqa: BLE001 - a sink must not change the run or another sink
                 if not failed:
                     failed = True
-                    logger.error("agents_progress: run %s: a sink failed: %s", self.plan.run_id, type(error).__name__)
+                    self.logger.error("a sink failed: %s", type(error).__name__)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextvars import Context
-from dataclasses import replace
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
+from agents_progress.claim import next_run_id
+from agents_progress.control import controlled
 from agents_progress.errors import AlreadyResumed, NotPaused, NotRepeatable, UnknownInteraction, UsageError, WrongLoop
 from agents_progress.events import Envelope
 from agents_progress.outcome import Outcome
-from agents_progress.owner import Beginning, CancelAnswer, Owner, Plan, Start
+from agents_progress.owner import CancelAnswer, Owner, Start
 from agents_progress.payloads import CancelMode
+from agents_progress.plan import Beginning, Plan
 from agents_progress.source import CancelledPause, Source
+from agents_progress.telemetry import RunLogger
 from agents_progress.view import RunView
 
 
@@ -28,18 +31,23 @@ class Run:
 
     def __init__(self, plan: Plan, start: Start, context: Context, beginning: Beginning | None = None) -> None:
         self.id = plan.run_id
-        self.task_id = plan.task_id
         self.continued: Run | None = None
-        self._plan = plan
         self._context = context
         self._loop = asyncio.get_running_loop()
         self._stages = count(1)
         self._owner = Owner(plan, start, context, beginning)
+        if plan.shared:
+            controlled(self, plan.journal, () if plan.claim is None else plan.claim.asked, self._owner.finished)
 
     def __repr__(self) -> str:
         return f"<Run {self.id} {self.view.status}>"
 
     # What is known.
+
+    @property
+    def task_id(self) -> str:
+        """The task that this run is a part of."""
+        return self._owner.plan.task_id
 
     @property
     def view(self) -> RunView:
@@ -66,6 +74,11 @@ class Run:
         """The real exception behind a failed run, or the journal's or the verifier's. Never leaves the process."""
         return self._owner.error
 
+    @property
+    def logger(self) -> RunLogger:
+        """Writes log records that carry the ids of this run, its task and its trace."""
+        return self._owner.logger
+
     # Waiting and reading.
 
     def __await__(self) -> Generator[Any, None, Outcome]:
@@ -79,7 +92,8 @@ class Run:
     def __aiter__(self) -> AsyncIterator[Envelope]:
         """Every envelope from the first, until the log is closed. Any number of readers may do this, at any time."""
         self._same_loop()
-        return self._owner.log.read()
+        envelopes, audience = self._owner.log.read(), self._owner.audience
+        return envelopes if audience is None else audience.reading(envelopes)
 
     async def __aenter__(self) -> Self:
         self._same_loop()
@@ -174,7 +188,7 @@ class Run:
         return self.source
 
     def _continue(self, source: Source, start: Start, decisions: Mapping[str, str], actor: str | None) -> Run:
-        plan = replace(self._plan, run_id=next_run_id(self.id), deadline=None)
+        plan = self._owner.plan.continued(next_run_id(self.id))
         beginning = Beginning(self.id, source.agent, tuple(source.restated()), decisions, actor)
         self.continued = Run(plan, start, self._context, beginning)
         return self.continued
@@ -194,12 +208,6 @@ class Run:
                 f"run {self.id} belongs to another event loop or thread; go through loop.call_soon_threadsafe or "
                 "asyncio.run_coroutine_threadsafe of the loop that started it"
             )
-
-
-def next_run_id(run_id: str) -> str:
-    """The id of the run that continues another one: ``.2`` after the first, then ``.3``, and so on."""
-    stem, dot, number = run_id.rpartition(".")
-    return f"{stem}.{int(number) + 1}" if dot and number.isdigit() else f"{run_id}.2"
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -1,4 +1,5 @@
-"""A run in the terminal: :func:`show` follows it to its end; :func:`render` gives a view as text, with no I/O.
+"""A run in the terminal: :func:`show` follows it to its end, :func:`watch` shows one that lives elsewhere;
+:func:`render` gives a view as text, with no I/O.
 
 Where the output is a terminal, the lines of :mod:`agents_progress.render` are redrawn in place (package rich, the extra
 ``terminal``). Anywhere else there is one plain line per change of state, without any control character.
@@ -12,7 +13,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator
 from io import StringIO
 from typing import Any, Final, Protocol, TextIO
 
@@ -37,7 +38,7 @@ from agents_progress.render import (
 )
 from agents_progress.view import RunView
 
-__all__ = ["Line", "TerminalExtraMissing", "Watched", "clean", "lines", "render", "show"]
+__all__ = ["Line", "TerminalExtraMissing", "Watched", "clean", "lines", "render", "show", "watch"]
 
 REFRESH_SECONDS: Final = 0.1
 """The live display is redrawn at most once in this time."""
@@ -180,11 +181,14 @@ class _LiveDisplay:
 
 
 class _Steady:
-    """Draws a display at its pace, and never lets a fault of it reach the run: the first is logged and ends it."""
+    """Draws a display at its pace, and never lets a fault of it reach the run: the first is logged, or put into
+    ``faults``, and ends it.
+    """
 
-    def __init__(self, display: _Display, view: RunView) -> None:
+    def __init__(self, display: _Display, view: RunView, faults: list[Exception] | None = None) -> None:
+        self.view = view
         self._display = display
-        self._view = view
+        self._faults = faults
         self._type = ""
         self._next = time.monotonic()
         self._planned: asyncio.TimerHandle | None = None
@@ -201,12 +205,12 @@ class _Steady:
 
     def close(self) -> None:
         self._forget_plan()
-        self._try(lambda: self._display.close(self._view))
+        self._try(lambda: self._display.close(self.view))
 
     def _draw(self) -> None:
         self._forget_plan()
         self._next = time.monotonic() + self._display.pace
-        self._try(lambda: self._display.draw(self._view, self._type))
+        self._try(lambda: self._display.draw(self.view, self._type))
 
     def _forget_plan(self) -> None:
         if self._planned is not None:
@@ -220,8 +224,11 @@ class _Steady:
             action()
         except Exception as error:  # noqa: BLE001 - whatever a screen does, the run goes on
             self._broken = True
+            if self._faults is not None:
+                self._faults.append(error)
+                return
             name = type(error).__name__
-            _log.error("the terminal display of run %s stopped (%s); the run goes on", clean(self._view.run_id), name)
+            _log.error("the terminal display of run %s stopped (%s); the run goes on", clean(self.view.run_id), name)
 
 
 async def show(
@@ -239,7 +246,7 @@ async def show(
     """
     out = file or sys.stdout or StringIO()
     view = RunView(run.id, language or run.view.language)
-    steady = _Steady(_LiveDisplay(out, width) if _is_terminal(out) else _PlainDisplay(out, width), view)
+    steady = _Steady(_display(out, width), view)
     try:
         await _follow(run, view, steady)
         return await run
@@ -258,6 +265,40 @@ async def _follow(run: Watched, view: RunView, steady: _Steady) -> None:
     async for envelope in run:
         view.feed(envelope)
         steady.changed(envelope.type)
+
+
+async def watch(
+    views: AsyncIterable[RunView], *, file: TextIO | None = None, width: int | None = None
+) -> RunView | None:
+    """Show the views of a run that lives elsewhere, as they come, until there are no more; gives the last one.
+
+    ``file`` and ``width`` are those of :func:`show`. A view of another run is shown below the one before it. Leaving
+    it leaves the run alone, so that a display that fails may raise here. Raises :exc:`TerminalExtraMissing` as
+    :func:`show` does, and what ``views`` raise, after the last view was shown.
+    """
+    out = file or sys.stdout or StringIO()
+    faults: list[Exception] = []
+    steady: _Steady | None = None
+    try:
+        async for view in views:
+            if steady is None or steady.view.run_id != view.run_id:
+                if steady is not None:
+                    steady.close()
+                steady = _Steady(_display(out, width), view, faults)
+            steady.view = view
+            steady.changed("")
+            if faults:
+                break
+    finally:
+        if steady is not None:
+            steady.close()
+    if faults:
+        raise faults[0]
+    return None if steady is None else steady.view
+
+
+def _display(file: TextIO, width: int | None) -> _Display:
+    return _LiveDisplay(file, width) if _is_terminal(file) else _PlainDisplay(file, width)
 
 
 def _is_terminal(file: TextIO) -> bool:

@@ -38,9 +38,12 @@ from openai.types.responses import (
 )
 
 from agents_progress import progress
+from agents_progress.clock import Clock
+from agents_progress.disclosure import TEXTS, Disclosure, Screen
 from agents_progress.events import Envelope
-from agents_progress.journal import MemoryJournal
+from agents_progress.journal import MemoryJournal, Origin
 from agents_progress.journal.sqlite import SQLiteJournal
+from agents_progress.log import RunLog
 from agents_progress.sdk.pump import Pump
 from agents_progress.sdk.tee import Tee
 from agents_progress.view import RunView
@@ -317,6 +320,40 @@ def row_recorder() -> float:
     )
 
 
+def row_snapshots() -> float:
+    """What it costs to keep snapshots for readers on other nodes, on the way and at the end of a long log."""
+
+    class Watched(MemoryJournal):
+        lease_s = 60.0
+
+    async def seconds(journal: MemoryJournal) -> float:
+        log = RunLog(
+            "r",
+            journal,
+            RunView("r"),
+            Screen(Disclosure()),
+            clock=Clock(),
+            coalesce=None,
+            origin=Origin(),
+            patience=60.0,
+            on_fault=print,
+        )
+        log.write("run.started", {"agent": "A", "task_id": "r", "parent": None, "resumed_from": None})
+        start = time.process_time()
+        for number in range(LONG // 500):
+            log.write(TEXTS, {"item_id": f"m{number // 10}", "texts": [WORD] * 500})
+            await log.flush()
+        await log.close()
+        await log.seal()
+        return time.process_time() - start
+
+    spent = [(asyncio.run(seconds(MemoryJournal())), asyncio.run(seconds(Watched()))) for _ in range(TIMES)]
+    without, kept = (statistics.median(times) * 1e6 / LONG for times in zip(*spent, strict=True))
+    figures = f"without {without:.2f} us/envelope, with {kept:.2f} us/envelope"
+    return said("keeping snapshots", kept - without, 2.0, f"{figures}, extra {kept - without:.2f} (at most 2)")
+
+
+LONG = 200_000
 MANY = 1_000_000
 
 
@@ -358,6 +395,7 @@ ROWS = {
     "reduce": row_reduce,
     "append": row_append,
     "recorder": row_recorder,
+    "snapshots": row_snapshots,
     "memory": row_memory,
     "import": row_import,
 }

@@ -345,7 +345,7 @@ def test_show_renders_the_view_of_a_run(command: Command, tmp_path: Path) -> Non
 def test_show_reads_a_log_of_many_pages_to_its_end(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli, "_PAGE", 3)
+    monkeypatch.setattr(cli.stored, "_PAGE", 3)
     deltas = [wire(n + 2, "text.delta", item_id="m", index=n, text=f"{n} ") for n in range(10)]
     url = journal_with(tmp_path / "j.db", [STARTED, *deltas])
     assert "0 1 2 3 4 5 6 7 8 9" in command("show", "run-1", "--journal", url).out
@@ -396,7 +396,7 @@ def test_doctor_names_what_is_installed_and_whether_it_was_verified(
     ):
         monkeypatch.setattr(compat, "installed", lambda found=found: found)
         printed = command("doctor")
-        rows = ["python", "platform", *cli._PACKAGES]
+        rows = ["python", "platform", *cli.doctor._PACKAGES]
         assert [row.split()[0] for row in printed.rows[: len(rows)]] == rows
         assert printed.code == code and words in printed.rows[len(rows)]
         assert len(printed.rows) == len(rows) + 1 + compared
@@ -421,7 +421,7 @@ def test_an_interrupted_command_leaves_with_130(command: Command, monkeypatch: p
     def interrupted(source: str) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "load", interrupted)
+    monkeypatch.setattr(cli.replay, "load", interrupted)
     assert command("replay", "x") == Printed(130, "", "")
 
 
@@ -442,7 +442,7 @@ def test_wrong_options_are_refused(command: Command, arguments: list[str]) -> No
 
 def test_every_command_that_touches_a_journal_can_be_told_which(command: Command) -> None:
     told = [item.name for item in cli.COMMANDS if "--journal URL" in command(item.name, "--help").out]
-    assert told == ["runs", "show", "demo"]
+    assert told == ["runs", "show", "tail", "export", "prune", "demo"]
 
 
 def child(*arguments: str, **more: Any) -> subprocess.Popen[bytes]:

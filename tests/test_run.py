@@ -338,3 +338,24 @@ async def test_a_run_touched_from_another_loop_or_thread_refuses_and_does_not_ha
         with pytest.raises(WrongLoop):
             await asyncio.to_thread(plain)
     assert run.cancel() == "accepted" and (await run).kind == "cancelled"
+
+
+async def test_what_happens_before_the_owner_comes_is_written_in_the_order_in_which_it_happened() -> None:
+    at_work = asyncio.Event()
+
+    @function_tool
+    async def add() -> str:
+        at_work.set()
+        return "r1"
+
+    agent = scripted(*2 * [turn(call("add")), turn(text("hello"))], tools=[add])
+
+    @progress
+    async def late() -> RunResultStreaming:
+        at_work.clear()
+        result = Runner.run_streamed(agent, "hi")
+        await at_work.wait()  # the run goes on meanwhile
+        return result
+
+    ordinary, log = await log_of(started(agent)), await log_of(late())
+    assert log.shape == ordinary.shape and log.view.issues == []

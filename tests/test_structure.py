@@ -84,6 +84,7 @@ def test_the_contracts_hold_in_an_untouched_copy(copy: Path) -> None:
         ("events.py", "from agents_progress import run", "Imports point inward"),
         ("errors.py", "from agents_progress.events import Envelope", "Imports point inward"),
         ("journal/base.py", "from agents_progress.sdk import calls", "Imports point inward"),
+        ("client/feed.py", "from agents_progress import journal", "The client knows a server by its wire only"),
     ],
 )
 def test_a_planted_wrong_import_is_caught(copy: Path, file: str, line: str, contract: str) -> None:
@@ -174,6 +175,7 @@ def test_importing_the_package_loads_nothing_it_does_not_need() -> None:
         ("agents_progress.view", ["agents", "openai", "rich", "httpx", "sqlite3"]),
         ("agents_progress.journal", ["agents", "openai", "rich", "httpx"]),
         ("agents_progress.run", ["agents", "openai", "rich", "httpx"]),
+        ("agents_progress.client", ["agents", "openai", "rich", "sqlite3", "starlette"]),
         ("agents_progress.sse", ["agents", "openai", "rich", "httpx", "sqlite3"]),
     ],
 )

@@ -11,7 +11,7 @@ from agents_progress.errors import JournalExtraMissing, UnknownJournalURL
 from agents_progress.journal.base import Journal, Origin, RunRow
 from agents_progress.journal.memory import MemoryJournal
 
-__all__ = ["DEFAULT_URL", "Journal", "MemoryJournal", "Origin", "RunRow", "open_journal"]
+__all__ = ["DEFAULT_URL", "Journal", "MemoryJournal", "Origin", "RunRow", "open_journal", "redacted"]
 
 DEFAULT_URL = "sqlite:///agents-progress.db"
 """Where the command line looks when it is told nothing: a file in the working directory."""
@@ -50,7 +50,18 @@ def open_journal(url: str, *, create: bool = True) -> Journal:
         from agents_progress.journal.sqlite import SQLiteJournal
 
         return SQLiteJournal(parts.path[1:], create=create)
-    raise UnknownJournalURL(f"no journal answers to {parts.scheme or url!r}; known are {', '.join(KNOWN_URLS)}")
+    raise UnknownJournalURL(
+        f"no journal answers to {parts.scheme or redacted(url)!r}; known are {', '.join(KNOWN_URLS)}"
+    )
+
+
+def redacted(url: str) -> str:
+    """A URL as it may be shown or logged: without user, password and options. What is not clear is left out."""
+    scheme, there, rest = url.partition("://")
+    place, _, options = rest.partition("?")
+    if not there or "@" in options:  # a question mark in a password, perhaps
+        return f"{scheme}://***" if there else "***"
+    return f"{scheme}://{place if place.startswith('/') else place.rpartition('@')[2]}"
 
 
 def _on_a_server(url: str, extra: str, name: str, *, create: bool) -> Journal:

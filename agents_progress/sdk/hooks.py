@@ -6,14 +6,13 @@ a hook the SDK adds later reaches the user's object too. Source: `agents.lifecyc
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from agents import Agent
 from agents.lifecycle import RunHooksBase
 
-logger = logging.getLogger("agents_progress")
+from agents_progress.sdk.slots import logger_here
 
 
 class RecordingHooks(RunHooksBase[Any, Agent[Any]]):
@@ -53,7 +52,7 @@ class RecordingHooks(RunHooksBase[Any, Agent[Any]]):
             try:
                 self._report(name, (*args, *kwargs.values()))
             except Exception as error:  # noqa: BLE001 - ours never reaches user code
-                logger.error("agents_progress: the report of %s failed: %s", name, type(error).__name__)
+                logger_here().error("the report of %s failed: %s", name, type(error).__name__)
 
 
 def _forwarding(name: str) -> Any:

@@ -4,7 +4,6 @@ under the tool's call; the run itself, its events and its exceptions stay the to
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -15,11 +14,9 @@ from agents_progress.sdk.failures import code_of
 from agents_progress.sdk.hooks import RecordingHooks
 from agents_progress.sdk.part import Part
 from agents_progress.sdk.pump import record
-from agents_progress.sdk.slots import Slot, call_here, slot_here, within
+from agents_progress.sdk.slots import Slot, call_here, logger_here, slot_here, within
 from agents_progress.sdk.unstreamed import Unstreamed
 from agents_progress.unicode import name_of
-
-logger = logging.getLogger("agents_progress")
 
 
 async def run(inner: Any, agent: Any, input: Any, kwargs: dict[str, Any]) -> Any:
@@ -82,7 +79,7 @@ def _part(agent: Any, kwargs: Mapping[str, Any]) -> Part | None:
     try:
         part = slot.part.inside(call_id, name_of(agent.name))
     except Exception as error:  # noqa: BLE001 - a fault of ours must not change the tool
-        logger.error("agents_progress: a run inside %s is not shown: %s", call_id, type(error).__name__)
+        logger_here().error("a run inside %s is not shown: %s", call_id, type(error).__name__)
         return None
     part.say("translate", part.begun())
     return part

@@ -25,13 +25,16 @@ yields while it is full.
 
 
 class Pump:
-    """Drains one stream to its end, and passes every event on to the tee. Belongs to the running event loop."""
+    """Drains one stream to its end, and passes every event on to the tee. Belongs to the running event loop.
 
-    def __init__(self, result: Any, tee: Tee) -> None:
+    ``early`` takes what arrives before :meth:`drain` says who does.
+    """
+
+    def __init__(self, result: Any, tee: Tee, early: Take | None = None) -> None:
         self._stream: Callable[[], AsyncIterator[Any]] = result.stream_events
         self._tee = tee
         self._loop = asyncio.get_running_loop()
-        self._take: Take | None = None
+        self._take = early
         self._breathe: Callable[[], None] = lambda: None
         self._burst: list[Any] = []
         self._task: asyncio.Task[None] | None = None

@@ -47,8 +47,8 @@ REASONS: Final[Mapping[str, Mapping[str, Reason]]] = {
     },
     "cancelled": {
         "": Reason(
-            "The run stopped on request. `requested_by` says whose: an actor, `deadline`, `keyboard`, or null when "
-            "nobody asked through this package. `completed_anyway` says that an output existed before.",
+            "The run stopped on request. `requested_by` says whose: an actor, `deadline`, `unread`, `keyboard`, or "
+            "null when nobody asked through this package. `completed_anyway` says that an output existed before.",
             "Check what tools already did: one that is still shown as running may go on.",
         ),
     },
@@ -72,6 +72,9 @@ REASONS: Final[Mapping[str, Mapping[str, Reason]]] = {
         ),
         NEVER_STARTED: Reason(
             "Nobody took the run up in time.", "Look for the workers; start it again under another id."
+        ),
+        "start_failed": Reason(
+            "The run was claimed, and what was to run could not be started.", "Look at what the start raised."
         ),
         "fault_journal": Reason("The journal failed.", "Look at `run.error`; mend the journal."),
         "fault_translate": Reason("An event could not be translated.", _FAULT),

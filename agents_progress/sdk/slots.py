@@ -4,6 +4,7 @@ its tools and their threads.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ from typing import Any
 
 from agents_progress.sdk import compat
 from agents_progress.sdk.part import Part
+from agents_progress.telemetry import RunLogger
 
 
 @dataclass(slots=True)
@@ -48,3 +50,10 @@ def call_here() -> str | None:
     """The call, as events name it, of the tool whose body asks; None outside a function tool."""
     slot = _slot.get()
     return None if slot is None or slot.part is None else slot.part.call_of_span(compat.current_span())
+
+
+def logger_here() -> logging.Logger | RunLogger:
+    """Where log records of the code that asks go: those of the owned run around it."""
+    slot = _slot.get()
+    run_logger: RunLogger | None = getattr(None if slot is None else slot.run, "logger", None)
+    return run_logger or logging.getLogger("agents_progress")

@@ -7,7 +7,7 @@ Source of the facts: `RunResultStreaming`, openai-agents 0.18 to 0.24, as measur
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from agents_progress.sdk.part import Reading
 from agents_progress.sdk.pump import Pump
 from agents_progress.sdk.slots import Slot
 from agents_progress.sdk.tee import Tee
-from agents_progress.source import Emit, Ending, Take
+from agents_progress.source import Drafts, Emit, Ending, Take
 from agents_progress.unicode import name_of
 
 NUDGE_AFTER_S: Final = 0.5
@@ -49,7 +49,8 @@ class StreamedSource(SDKSource["StreamedSource"]):
         super().__init__(name, reading, hooks=hooks, again=again, carried=carried, slot=slot or Slot())
         self.result = result
         self._tee = Tee(retain, self._cancel_quietly)
-        self._pump = Pump(result, self._tee)
+        self._pump = Pump(result, self._tee, self._take_early)
+        self._keep, self.part.emit = self.part.emit, self._emit_early
         self._sdk_cancel: Callable[..., None] = result.cancel
         self._early_cancels: list[CancelMode] = []
         self._cancel_seen: Callable[[CancelMode], None] = self._early_cancels.append
@@ -69,6 +70,7 @@ class StreamedSource(SDKSource["StreamedSource"]):
         self.result.stream_events = self._tee.stream_events
 
     def attach(self, emit: Emit, cancel_seen: Callable[[CancelMode], None]) -> None:
+        self._pump.flush()
         self._cancel_seen = cancel_seen
         for mode in self._early_cancels:
             cancel_seen(mode)
@@ -140,6 +142,15 @@ class StreamedSource(SDKSource["StreamedSource"]):
         self._pump.release()
         self._tee.drained(None)
         self._tee.concluded()
+
+    # What happens before there is an owner.
+
+    def _take_early(self, burst: Sequence[Any]) -> None:
+        self.part.emit("translate", self.translate(iter(burst)))
+
+    def _emit_early(self, stage: str, drafts: Drafts) -> None:
+        self._pump.flush()  # what came before is said before
+        self._keep(stage, drafts)
 
     # What happens beside the events.
 

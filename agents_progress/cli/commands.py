@@ -1,0 +1,141 @@
+"""The table of the commands and their options."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from agents_progress.cli.doctor import doctor
+from agents_progress.cli.export import export
+from agents_progress.cli.journals import runs, show
+from agents_progress.cli.prune import age, prune
+from agents_progress.cli.replay import replay
+from agents_progress.cli.schema import schema
+from agents_progress.cli.tail import TOKEN, tail
+from agents_progress.cli.why import why
+from agents_progress.journal import DEFAULT_URL
+from agents_progress.messages import LANGUAGES
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: what it does, in a line, and its options."""
+
+    name: str
+    run: Callable[[argparse.Namespace], int]
+    about: str
+    options: tuple[Callable[[argparse.ArgumentParser], object], ...]
+
+
+def _option(*names: str, **settings: Any) -> Callable[[argparse.ArgumentParser], object]:
+    return lambda parser: parser.add_argument(*names, **settings)
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 1_000_000:
+        raise ValueError
+    return number
+
+
+_at_least_one.__name__ = "count"  # argparse says "invalid count value"
+
+_RUN_ID: Final = _option("run_id", metavar="RUN_ID")
+_LANGUAGE: Final = _option("--language", choices=LANGUAGES, default="en", help="of the sentences (default: en)")
+_JOURNAL: Final = _option(
+    "--journal", metavar="URL", default=DEFAULT_URL, help=f"where the runs are (default: {DEFAULT_URL})"
+)
+_JSON: Final = _option("--json", action="store_true", help="print JSON")
+
+
+def _demo(chosen: argparse.Namespace) -> int:
+    demo: Any = import_module("agents_progress.demo")
+    code: int = asyncio.run(demo.main(chosen.journal, chosen.fast, chosen.language))
+    return code
+
+
+COMMANDS: Final = (
+    Command(
+        "replay",
+        replay,
+        "feed recorded envelopes to a view, step by step",
+        (
+            _option("source", nargs="?", metavar="FILE|VECTOR", help="a file, FILE#CASE, a built-in case, or -"),
+            _option("--list", action="store_true", help="list the built-in cases, as without a FILE"),
+            _LANGUAGE,
+        ),
+    ),
+    Command(
+        "schema",
+        schema,
+        "print the JSON Schema of an envelope",
+        (_option("--check", metavar="FILE", help="say whether a file holds this schema instead"),),
+    ),
+    Command(
+        "runs",
+        runs,
+        "list the newest runs of a journal",
+        (
+            _JOURNAL,
+            _option("--limit", type=_at_least_one, default=20, metavar="N", help="at most so many (default: 20)"),
+            _JSON,
+            _LANGUAGE,
+        ),
+    ),
+    Command(
+        "show",
+        show,
+        "show one run of a journal",
+        (_RUN_ID, _JOURNAL, _JSON, _LANGUAGE),
+    ),
+    Command(
+        "why",
+        why,
+        "say what a run's status rests on: evidence, verdict, lease, owner, silence",
+        (_RUN_ID, _JOURNAL, _JSON, _LANGUAGE),
+    ),
+    Command(
+        "tail",
+        tail,
+        "follow one run live, until its log is closed",
+        (
+            _option("run", metavar="URL|RUN_ID", help="https://HOST/runs/RUN_ID of a server, or a run of the journal"),
+            _JOURNAL,
+            _option("--continued", action="store_true", help="after a pause, follow the run that goes on"),
+            _option(
+                "--token-file", metavar="FILE", help=f"where the server's token is (default: the variable {TOKEN})"
+            ),
+            _LANGUAGE,
+        ),
+    ),
+    Command(
+        "export",
+        export,
+        "print the log of a run, one envelope a line, for replay",
+        (_RUN_ID, _JOURNAL, _option("--output", "-o", metavar="FILE", help="write a new file instead")),
+    ),
+    Command(
+        "prune",
+        prune,
+        "replace the logs of old runs by snapshots; runs that go on or wait are left alone",
+        (
+            _option(
+                "--older-than", type=age, required=True, metavar="AGE", help="silent for longer: 30d, 12h, 90m or 5s"
+            ),
+            _option("--erase", action="store_true", help="remove everything about them instead"),
+            _option("--dry-run", action="store_true", help="only say which they are"),
+            _JOURNAL,
+        ),
+    ),
+    Command("doctor", doctor, "say what is installed, whether it was verified, and what differs", ()),
+    Command(
+        "demo",
+        _demo,
+        "play some runs without a model or a network",
+        (_JOURNAL, _option("--fast", action="store_true", help="do not pause between events"), _LANGUAGE),
+    ),
+)

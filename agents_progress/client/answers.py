@@ -1,0 +1,72 @@
+"""What a server of runs answers, held to its form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NotRequired, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from agents_progress.errors import Refused
+from agents_progress.messages import Status
+
+T = TypeVar("T")
+
+
+class OpenCall(TypedDict):
+    """What a run works on. ``for_s`` is how long so far, in seconds, where that is known."""
+
+    call_id: str
+    name: str
+    title: str
+    for_s: NotRequired[float]
+
+
+class RemoteRun(TypedDict):
+    """What a server says of one run without its log.
+
+    ``sealed``: nothing more comes. ``last_event_age`` is the silence so far, in seconds. ``continued_as`` is the newest
+    run of the task of a paused one. ``open_call`` is told of a single run, and not of those in a list.
+    """
+
+    run_id: str
+    task_id: str
+    title: str | None
+    status: Status
+    message: str
+    seq: int
+    started_at: str
+    updated_at: str
+    labels: dict[str, str]
+    sealed: bool
+    last_event_age: float | None
+    continued_as: str | None
+    open_call: NotRequired[OpenCall | None]
+
+
+@cache
+def _rows() -> TypeAdapter[RemoteRun]:
+    return TypeAdapter(RemoteRun)
+
+
+def row(answer: object) -> RemoteRun:
+    """One run. Fields that a newer server adds are left out; raises :exc:`Refused` for what is no such row."""
+    try:
+        return _rows().validate_python(answer, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        raise _unreadable(".".join(map(str, first["loc"]))) from None
+
+
+def part(answer: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """One field of an answer, of the type it must have; raises :exc:`Refused` otherwise."""
+    value = answer.get(name)
+    if not isinstance(value, kind):
+        raise _unreadable(name)
+    return value
+
+
+def _unreadable(place: str) -> Refused:
+    return Refused(200, "unreadable", f"the server answered without a proper {place}; is it of another release?")

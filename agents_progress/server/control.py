@@ -1,0 +1,113 @@
+"""Cancels and answers, asked through the journal: one way, whether the run's owner is this process or another one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agents_progress.claim import next_run_id
+from agents_progress.errors import JournalError
+from agents_progress.events import Envelope, is_run_id
+from agents_progress.journal.base import Journal, Request, RunRow, Scope
+from agents_progress.owner import CancelAnswer
+from agents_progress.payloads import CancelMode, Decision
+from agents_progress.server.refusals import Refusal
+from agents_progress.server.shown import view_of
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What somebody decided about a question of a run."""
+
+    interaction_id: str
+    decision: Decision
+    actor: str
+    reason: str | None = None
+    digest: str | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As it is stored."""
+        said = {"decision": self.decision, "actor": self.actor, "reason": self.reason, "digest": self.digest}
+        return {name: value for name, value in said.items() if value is not None}
+
+
+async def cancel(journal: Journal, row: RunRow, mode: CancelMode, actor: str, scope: Scope) -> CancelAnswer:
+    """Ask the owner of a run to stop it, or the run that goes on from it after a pause."""
+    while later := await _later(journal, row, scope):
+        row = later
+    if row.standing.ended and row.standing.outcome != "paused":
+        return "already_ended"
+    asked = {request.key for request in await journal.requests([row.run_id])}
+    if "cancel.immediate" in asked:
+        return "already_cancelling"
+    request = Request(row.run_id, f"cancel.{mode}", {"mode": mode, "actor": actor})
+    stored = await journal.ask(request, scope=scope)
+    return "accepted" if stored.request_id == request.request_id else "already_cancelling"
+
+
+async def answer(journal: Journal, row: RunRow, given: Answer, scope: Scope, within: float) -> str | None:
+    """Answer a question of a run; gives the id of the run that goes on from it, None when none did ``within`` seconds.
+
+    Of many answers one is used. Raises :class:`Refusal` for every other one, and for what is not asked (any more).
+    """
+    run_id = await _where_open(journal, row, given, scope)
+    request = Request(run_id, f"answer.{given.interaction_id}", given.body)
+    stored = await journal.ask(request, scope=scope)
+    if stored.request_id != request.request_id:
+        raise _answered(stored.body)
+    return await _continued(journal, run_id, given, scope, within)
+
+
+async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope) -> str:
+    """The run in which a question is open: this one, or one that goes on from it, on answers to other questions."""
+    asked: list[Request] = []
+    while True:
+        view = await view_of(journal, row.run_id, scope)
+        question = view.interactions.get(given.interaction_id)
+        if question is None:
+            raise Refusal("not_waiting" if asked else "unknown_interaction")
+        if question.decision is not None:
+            raise _answered({"decision": question.decision, "actor": question.actor})
+        asked += await journal.requests([row.run_id])
+        later = await _later(journal, row, scope)
+        if later is None:
+            break
+        row = later
+    for request in asked:
+        if request.key == f"answer.{given.interaction_id}":
+            raise _answered(request.body)
+    if view.standing.ended and view.standing.outcome != "paused":
+        raise Refusal("not_waiting")
+    if question.digest != given.digest:
+        raise Refusal("digest_differs")
+    return row.run_id
+
+
+async def _later(journal: Journal, row: RunRow, scope: Scope) -> RunRow | None:
+    """The run that goes on from a paused one."""
+    if row.standing.outcome != "paused" or not is_run_id(later_id := next_run_id(row.run_id)):
+        return None
+    return await journal.run(later_id, scope=scope)
+
+
+async def _continued(journal: Journal, run_id: str, given: Answer, scope: Scope, within: float) -> str | None:
+    """Wait for the run that goes on, until it says what became of the question. The answer is stored, come what may."""
+    later_id, begun = next_run_id(run_id), False
+    later = cast("AsyncGenerator[Envelope, None]", journal.tail(later_id, scope=scope))
+    with suppress(TimeoutError, JournalError):
+        async with asyncio.timeout(within), aclosing(later):
+            async for envelope in later:
+                begun, payload = True, envelope.payload
+                if envelope.type == "approval.resolved" and payload["interaction_id"] == given.interaction_id:
+                    if (payload["decision"], payload.get("actor")) != (given.decision, given.actor):
+                        raise _answered(payload)
+                    break
+    return later_id if begun else None
+
+
+def _answered(by: Mapping[str, Any]) -> Refusal:
+    return Refusal("already_answered", decision=by["decision"], actor=by.get("actor"))

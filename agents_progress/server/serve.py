@@ -1,0 +1,217 @@
+"""``agents-progress serve module:function``: one decorated function as a service on this machine.
+
+It is reached directly and by its own name, and asks for a token that is shown once. To be seen by other machines it
+takes an ``authorize`` of the application's own.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+
+from agents_progress.decorate import Decorated
+from agents_progress.errors import NotServable, UsageError
+from agents_progress.journal import DEFAULT_URL, redacted
+from agents_progress.journal.base import RunRow
+from agents_progress.options import shared_journal
+from agents_progress.server.app import runs_app
+from agents_progress.server.leaving import SIGNALS
+from agents_progress.server.principal import Action, Authorize, Principal
+from agents_progress.server.service import Service
+
+DEFAULT_PORT: Final = 8080
+STOPPED: Final = 0
+INTERRUPTED: Final = 130
+"""What :func:`serve` gives: everything was brought to its end, or a second signal did not wait for that."""
+LAST_BYTES_S: Final = 5
+"""How long open connections may take to end once the runs have, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What is to be served, where, and to whom.
+
+    ``target`` and ``authorize`` are written ``module:name``. Without ``authorize`` the service keeps to the loopback
+    interface and asks for its token. ``hosts`` are further names under which it is reached. ``certificate`` and ``key``
+    are PEM files for TLS. ``drain_s`` is how long runs may go on after a signal to stop, in seconds. ``port`` 0 takes a
+    free one.
+    """
+
+    target: str
+    journal: str = DEFAULT_URL
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    authorize: str | None = None
+    hosts: Collection[str] = ()
+    certificate: str | None = None
+    key: str | None = None
+    drain_s: float = 20.0
+
+
+def serve(chosen: Serving, say: Callable[[str], object]) -> int:
+    """Serve until a signal, and tell where with ``say``. The first SIGINT or SIGTERM ends in good order, the second at
+    once.
+
+    Raises :exc:`UsageError` and :exc:`NotServable` before anything is bound, and OSError for a port that is taken.
+    """
+    if chosen.authorize is None and not _is_loopback(chosen.host):
+        raise UsageError(
+            f"{chosen.host} is seen by other machines; say who may do what with --authorize module:function"
+        )
+    function = named(chosen.target)
+    if not isinstance(function, Decorated):
+        raise NotServable(f"{chosen.target} is a {type(function).__name__}; put @progress over the function")
+    token = secrets.token_urlsafe(32) if chosen.authorize is None else None
+    authorize = bearer(token) if token is not None else named(chosen.authorize or "")
+    listening = _bound(chosen.host, chosen.port)
+    try:
+        port = listening.getsockname()[1]
+        names = _host_names(chosen, port)
+        app = runs_app(
+            shared_journal(chosen.journal),
+            authorize,
+            functions=[function],
+            hosts=names,
+            direct=True,
+            drain_s=chosen.drain_s,
+        )
+        for line in _greeting(chosen, port, token):
+            say(line)
+        return _run(app, chosen, listening)
+    finally:
+        listening.close()
+
+
+def named(target: str) -> Any:
+    """What ``module:name`` names, also in the working directory. Raises :exc:`NotServable` with what is amiss."""
+    module, colon, name = target.partition(":")
+    if not (colon and name and all(part.isidentifier() for part in module.split("."))):
+        raise NotServable(f"{target!r:.80} names no function; write module:function")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise NotServable(f"there is no module {module}; run this where it can be imported") from None
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise NotServable(f"module {module} has no {name}; check the name") from None
+    return found
+
+
+def bearer(token: str) -> Authorize:
+    """Whoever has the token may do everything; it is compared in constant time."""
+
+    def authorize(request: Request, action: Action, run: RunRow | None) -> Principal | None:
+        scheme, _, given = ",".join(request.headers.getlist("authorization")).partition(" ")
+        right = scheme.lower() == "bearer" and hmac.compare_digest(given.encode("latin-1"), token.encode())
+        return Principal("local") if right else None
+
+    return authorize
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def _host_names(chosen: Serving, port: int) -> set[str]:
+    """The host names under which the service answers: a page of another one that resolves to us gets nothing."""
+    if _is_loopback(chosen.host):
+        own = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        return own | set(chosen.hosts)
+    if not chosen.hosts and chosen.host in ("0.0.0.0", "::"):  # noqa: S104 - it is refused
+        raise UsageError(f"{chosen.host} is no name; say under which ones the service is reached with --allow-host")
+    return {*chosen.hosts, f"[{chosen.host}]" if ":" in chosen.host else chosen.host}
+
+
+def _greeting(chosen: Serving, port: int, token: str | None) -> Iterator[str]:
+    scheme = "https" if chosen.certificate else "http"
+    place = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
+    url = f"{scheme}://{place}:{port}"
+    yield f"serving {chosen.target} at {url}, runs in {redacted(chosen.journal)}"
+    if token is not None:
+        yield f"token, shown this once: {token}"
+    if scheme == "http" and not _is_loopback(chosen.host):
+        yield "warning: without TLS everybody on the way can read runs and tokens; give --certificate and --key"
+    yield "start a run with:"
+    yield (
+        f"  curl {url}/runs -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' "
+        """-d '{"arguments": {}}'"""
+    )
+
+
+class _Server(uvicorn.Server):
+    """Lets the app drain before it stops, and says by its exit code alone how that went.
+
+    The app gives a signal back once it has drained (:mod:`agents_progress.server.leaving`); one that comes before that
+    is the second one.
+    """
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.should_exit = True
+        self.force_exit = self.force_exit or not self._service.drained
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        before = {each: signal.signal(each, self.handle_exit) for each in SIGNALS}
+        try:
+            yield
+        finally:
+            for each, effect in before.items():
+                signal.signal(each, effect)
+
+
+def _run(app: Starlette, chosen: Serving, listening: socket.socket) -> int:
+    config = uvicorn.Config(
+        app,
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=LAST_BYTES_S,
+        ssl_certfile=chosen.certificate,
+        ssl_keyfile=chosen.key,
+    )
+    server = _Server(config, app.state.service)
+    server.run(sockets=[listening])
+    return INTERRUPTED if server.force_exit else STOPPED

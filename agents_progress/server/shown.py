@@ -1,0 +1,86 @@
+"""What is shown of a run: its row as JSON, the view of everything stored so far, and the run that goes on from it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from agents_progress.errors import BadSnapshot, CursorExpired
+from agents_progress.journal.base import Journal, RunRow, Scope
+from agents_progress.messages import sentence
+from agents_progress.rows import Activity
+from agents_progress.server.starts import START_LABEL
+from agents_progress.view import RunView
+
+_PAGE: Final = 1000
+
+
+async def view_of(journal: Journal, run_id: str, scope: Scope) -> RunView:
+    """Everything that is stored of a run, folded: from its newest snapshot where there is one that can be read."""
+    view = RunView(run_id)
+    try:
+        if stored := await journal.snapshot(run_id, scope=scope):
+            view = RunView.from_snapshot(stored)
+    except BadSnapshot:  # of a newer release, perhaps; what it stands for is read again
+        view = RunView(run_id)
+    while True:
+        try:
+            page = await journal.read(run_id, view.seq, _PAGE, scope=scope)
+        except CursorExpired as pruned:
+            view = RunView.from_snapshot(pruned.snapshot)
+            continue
+        for envelope in page:
+            view.feed(envelope)
+        if len(page) < _PAGE:
+            return view
+
+
+async def continuation(journal: Journal, row: RunRow, scope: Scope) -> str | None:
+    """The newest run of the task, where that goes on from a paused one."""
+    if row.standing.outcome != "paused":
+        return None
+    newest = await journal.runs(task_id=row.task_id, limit=1, scope=scope)
+    return newest[0].run_id if newest and newest[0].run_id != row.run_id else None
+
+
+def fields(row: RunRow, continued_as: str | None) -> dict[str, Any]:
+    """A run as every answer and list gives it. Never its owner, tenant, host or versions."""
+    return {
+        "run_id": row.run_id,
+        "task_id": row.task_id,
+        "title": row.title,
+        "status": row.status,
+        "message": sentence(row.status),
+        "seq": row.seq,
+        "started_at": row.started_at,
+        "updated_at": row.updated_at,
+        "labels": {name: value for name, value in row.labels.items() if name != START_LABEL},
+        "sealed": row.sealed,
+        "last_event_age": None if row.silent_s is None else round(max(row.silent_s, 0.0), 3),
+        "continued_as": continued_as,
+    }
+
+
+def open_call(row: RunRow, view: RunView) -> dict[str, Any] | None:
+    """What a live run has been working on for the longest time: a call that runs, or else one that was requested."""
+    if row.standing.ended:
+        return None
+    calls = [activity for activity in view.activities if activity.open and activity.kind not in ("stage", "handoff")]
+    calls.sort(key=lambda activity: activity.state != "running")
+    if not calls:
+        return None
+    call = {"call_id": calls[0].activity_id, "name": calls[0].name, "title": calls[0].title}
+    age = _age(calls[0], row)
+    return call if age is None else {**call, "for_s": age}
+
+
+def _age(call: Activity, row: RunRow) -> float | None:
+    """For how long, in seconds: up to the last event by the owner's clock, and from then on by the store's.
+
+    So it holds however wrong the clock of this node is.
+    """
+    try:
+        until_last = (datetime.fromisoformat(row.updated_at) - datetime.fromisoformat(call.since)).total_seconds()
+    except ValueError:
+        return None
+    return round(max(until_last, 0.0) + max(row.silent_s or 0.0, 0.0), 3)

@@ -1,0 +1,220 @@
+"""``POST /runs``: what may be asked for, and the one run that comes of it, however often it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from inspect import BoundArguments
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError, with_config
+from starlette.requests import Request
+from typing_extensions import TypedDict
+
+from agents_progress.clock import Clock
+from agents_progress.decorate import Decorated
+from agents_progress.errors import AppendConflict, JournalError, LeaseHeld, RunErased
+from agents_progress.events import RUN_ID_PATTERN
+from agents_progress.journal.base import RunRow
+from agents_progress.options import Given
+from agents_progress.run import Run
+from agents_progress.server.bodies import json_object
+from agents_progress.server.offered import Offered, named
+from agents_progress.server.principal import Principal
+from agents_progress.server.refusals import Refusal
+from agents_progress.server.service import Service
+
+logger = logging.getLogger("agents_progress")
+
+START_LABEL: Final = "agents-progress.start"
+"""Under it a run that was started with an Idempotency-Key keeps the digest of what started it. Never shown or taken."""
+MOST_LABELS: Final = 32
+RESERVED_S: Final = 30.0
+"""How long a run may be reserved before this process has taken it in hand, in seconds."""
+STARTING_S: Final = 5.0
+"""How long a start waits for the application's function, in seconds; the run goes on starting after that."""
+
+_KEY = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
+_PRINTABLE: Final = r"^[^\x00-\x1f\x7f-\x9f]*$"
+
+_LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._/-]{1,64}$")]
+_LabelText = Annotated[str, StringConstraints(pattern=_PRINTABLE, max_length=256)]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True))
+class _Body(TypedDict, total=False):
+    function: str
+    arguments: dict[str, Any]
+    task_id: Annotated[str, StringConstraints(pattern=RUN_ID_PATTERN)]
+    labels: dict[_LabelName, _LabelText]
+    title: Annotated[str, StringConstraints(pattern=_PRINTABLE, min_length=1, max_length=200)]
+
+
+_BODY: Final = TypeAdapter(_Body)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A run that somebody asks for."""
+
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    task_id: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    title: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """The same for the same wish, whatever order its fields came in."""
+        return hashlib.sha256(
+            _canonical([self.function, self.arguments, self.task_id, self.labels, self.title])
+        ).hexdigest()
+
+
+Exclusive: TypeAlias = Callable[[Principal, Wish], str | None]
+"""``exclusive(principal, wish)`` gives the key of the conversation that a run belongs to, None for one by itself."""
+
+
+def wish(body: Mapping[str, Any], functions: Mapping[str, Offered]) -> tuple[Wish, Offered]:
+    """What a body asks for, with the function it names. Raises :class:`Refusal`, which names fields and no values."""
+    if "run_id" in body:
+        raise Refusal("bad_fields", "run_id: ids are given by the service; send an Idempotency-Key to start once")
+    try:
+        given = _BODY.validate_python(body)
+    except ValidationError as error:
+        raise Refusal("bad_fields", named(error)) from None
+    labels = given.get("labels", {})
+    if len(labels) > MOST_LABELS or START_LABEL in labels:
+        raise Refusal("bad_fields", f"labels: at most {MOST_LABELS}, and none that the service keeps for itself")
+    name = given.get("function", next(iter(functions)) if len(functions) == 1 else None)
+    if name is None or name not in functions:
+        raise Refusal(
+            "bad_fields", f"function: one of {', '.join(functions) or 'none, for this service starts no runs'}"
+        )
+    wanted = Wish(name, given.get("arguments", {}), given.get("task_id"), labels, given.get("title"))
+    return wanted, functions[name]
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The key of a request, None when it has none. Raises :class:`Refusal` for one that is malformed or not alone."""
+    keys = request.headers.getlist("idempotency-key")
+    if not keys:
+        return None
+    if len(keys) > 1 or not _KEY.fullmatch(keys[0]):
+        raise Refusal("bad_key")
+    return keys[0]
+
+
+def keyed_run_id(principal: Principal, function: str, key: str) -> str:
+    """The id of the one run that a caller may start of a function under a key, the same on every node."""
+    return hashlib.sha256(_canonical([principal.tenant, principal.owner, function, key])).hexdigest()[:32]
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=dict).encode()
+
+
+class Starter:
+    """Starts what is offered, in this process."""
+
+    def __init__(self, service: Service, functions: Mapping[str, Offered], exclusive: Exclusive | None) -> None:
+        self._service = service
+        self._functions = functions
+        self._exclusive = exclusive
+
+    async def start(self, request: Request, principal: Principal) -> tuple[RunRow, bool]:
+        """The run that a request asks for, and whether it is a new one. Raises :class:`Refusal`."""
+        key = idempotency_key(request)
+        wanted, chosen = wish(await json_object(request, self._service.limits), self._functions)
+        call = chosen.bind(wanted.arguments)
+        if key is None:
+            return await self._new(Clock().new_id(), wanted, chosen, call, principal), True
+        run_id = keyed_run_id(principal, wanted.function, key)
+        known = await self._known(run_id, wanted, principal)
+        if known is None:
+            try:
+                return await self._new(run_id, wanted, chosen, call, principal), True
+            except AppendConflict:  # the same request was quicker, here or on another node
+                known = await self._known(run_id, wanted, principal)
+            except RunErased:
+                pass
+        if known is None:
+            raise Refusal("key_reused", "what it started was erased")
+        return known, False
+
+    async def _known(self, run_id: str, wanted: Wish, principal: Principal) -> RunRow | None:
+        """The run that was started under this key, if it was for the same wish."""
+        row = await self._service.journal.run(run_id, scope=principal.scope)
+        if row is not None and row.labels.get(START_LABEL) != wanted.digest:
+            raise Refusal("key_reused")
+        return row
+
+    async def _new(
+        self, run_id: str, wanted: Wish, chosen: Offered, call: BoundArguments, principal: Principal
+    ) -> RunRow:
+        """Reserve a run, so that it is known on every node at once, and start it here."""
+        decorated = chosen.decorated.using(**self._options(run_id, wanted, chosen, principal))
+        self._service.take_place(principal.account)
+        try:
+            await decorated.reserve(RESERVED_S)
+            run = await self._begun(decorated, call, run_id)
+        except BaseException:
+            self._service.leave_place(principal.account)
+            raise
+        self._service.hold(run, principal.account)
+        await self._settled(run)
+        row = await self._service.journal.run(run_id, scope=principal.scope)
+        if row is None:
+            raise Refusal("not_found")
+        return row
+
+    def _options(self, run_id: str, wanted: Wish, chosen: Offered, principal: Principal) -> Given:
+        given: Given = {
+            "journal": self._service.journal,
+            "run_id": run_id,
+            "owner": principal.owner,
+            "tenant": principal.tenant,
+            "labels": {**wanted.labels, START_LABEL: wanted.digest, **chosen.decorated.options.labels},
+        }
+        if wanted.task_id is not None:
+            given["task_id"] = wanted.task_id
+        if wanted.title is not None:
+            given["title"] = wanted.title
+        key = None if self._exclusive is None else self._exclusive(principal, wanted)
+        if key is not None:
+            given["exclusive"] = json.dumps([principal.owner, key])
+        return given
+
+    async def _begun(self, decorated: Decorated[...], call: BoundArguments, run_id: str) -> Run:
+        """The run, taken in hand. One that cannot be begun leaves nothing behind that looks as if it were to come."""
+        try:
+            return await decorated.start(*call.args, **call.kwargs)
+        except LeaseHeld:
+            await self._service.journal.erase(run_id=run_id)
+            raise Refusal("busy") from None
+        except JournalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the application's own, whose text may be private
+            raise self._failed(run_id, error) from None
+
+    async def _settled(self, run: Run) -> None:
+        """Wait, for a moment, until the application's function has started its run or failed to."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STARTING_S):
+                async for envelope in run:
+                    if envelope.type == "run.started":
+                        return
+                try:
+                    await run
+                except Exception as error:  # noqa: BLE001 - as above
+                    raise self._failed(run.id, error) from None
+
+    def _failed(self, run_id: str, error: Exception) -> Refusal:
+        logger.error("agents_progress: run %s could not be started: %s", run_id, type(error).__name__)
+        return Refusal("start_failed", run_id=run_id)
