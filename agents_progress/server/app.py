@@ -1,14 +1,20 @@
-"""The ASGI app: routes, guard and life put together."""
+"""The ASGI app: routes, guard and life put together.
+
+It lives with its lifespan: within it a SIGINT or SIGTERM drains first and then has its effect. A mounted app has no
+lifespan of its own: make it that of your app, or enter it there::
+
+    Starlette(routes=[Mount("/agent", runs)], lifespan=runs.router.lifespan_context)
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
@@ -41,24 +47,12 @@ def runs_app(
 ) -> Starlette:
     """An ASGI app that shows the runs of a journal, starts those of ``functions``, and passes control to their owners.
 
-    * ``authorize(request, action, run)`` gives the :class:`Principal` or None; see
-      :data:`agents_progress.server.principal.Authorize`. There is no app without it.
-    * ``functions``: what callers may start, by name; every named parameter is theirs to give. Whatever journal a
-      function names itself, its runs are written to this one.
-    * ``exclusive(principal, wish)`` gives the key of the conversation that a run belongs to, or None: of one key and
-      owner one run is live, and another one is answered 409.
-    * ``hosts``: the host names under which the app answers; None takes any. ``origins``: the origins of your pages,
-      where a proxy changes the host. ``direct`` refuses what a proxy forwarded.
-    * ``drain_s``: how long runs may go on after the service was told to stop, in seconds.
-    * ``prune_after``, ``erase_after``: for how long the events, and everything, of a closed run are kept after its last
-      word, in seconds; None keeps them.
-
-    The app lives with its lifespan: within it a SIGINT or SIGTERM drains first and then has its effect. A mounted app
-    has no lifespan of its own: make it that of your app, or enter it there::
-
-        Starlette(routes=[Mount("/agent", runs)], lifespan=runs.router.lifespan_context)
-
-    Raises :exc:`UsageError` without ``authorize``, and for a function that cannot be offered.
+    There is none without ``authorize`` (:data:`agents_progress.server.principal.Authorize`). Of ``functions`` every
+    named parameter is the caller's to give; their runs are written to this journal. ``exclusive(principal, wish)``
+    names the conversation of a run: of one, one run is live. ``hosts`` are the names it answers under, None any;
+    ``origins`` those of your pages, where a proxy changes the host. ``direct`` refuses what a proxy forwarded. In
+    seconds: ``drain_s`` is how long runs may go on after a signal to stop, ``prune_after`` and ``erase_after`` for how
+    long the events, and everything, of a closed run are kept, None for ever. Raises :exc:`UsageError`.
     """
     if not callable(authorize):
         raise UsageError("runs_app needs authorize=: who may see, start, cancel and answer runs is yours to decide")
@@ -68,22 +62,8 @@ def runs_app(
     limits = limits or Limits()
     journal = shared_journal(journal) if isinstance(journal, str) else journal
     service = Service(journal, limits, drain_s=drain_s, prune_after=prune_after, erase_after=erase_after)
-    starter, gate = Starter(service, offers, exclusive), Gate(authorize, journal)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with service.running():
-            with drained_on_signals(service.drain):
-                yield
-
-    paths = [
-        *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
-        Route("/livez", Probe("live", service.live)),
-        Route("/readyz", Probe("ready", service.ready)),
-    ]
-    app = _Guarded(partial(Guard, limits=limits, hosts=hosts, origins=origins, direct=direct), paths, lifespan)
-    app.state.service = service
-    return app
+    guard = partial(Guard, limits=limits, hosts=hosts, origins=origins, direct=direct)
+    return _Guarded(guard, service, Starter(service, offers, exclusive), Gate(authorize, journal))
 
 
 class _Guarded(Starlette):
@@ -91,10 +71,20 @@ class _Guarded(Starlette):
     and each would take a step in every write to every reader.
     """
 
-    def __init__(
-        self, guard: Callable[[ASGIApp], ASGIApp], routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]
-    ) -> None:
-        super().__init__(routes=routes, lifespan=lifespan)
+    def __init__(self, guard: Callable[[ASGIApp], ASGIApp], service: Service, starter: Starter, gate: Gate) -> None:
+        @asynccontextmanager
+        async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            async with service.running():
+                with drained_on_signals(service.drain):
+                    yield
+
+        paths = [
+            *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
+            Route("/livez", Probe("live", service.live)),
+            Route("/readyz", Probe("ready", service.ready)),
+        ]
+        super().__init__(routes=paths, lifespan=lifespan)
+        self.state.service = service
         self.router.redirect_slashes = False
         self.router.default = _nothing_there
         self._guard = guard
