@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from agents_progress.errors import ProgressError
 from agents_progress.journal.base import Journal
+from agents_progress.keeper import expire
 from agents_progress.run import Run
 from agents_progress.server.feeds import Hub
 from agents_progress.server.limits import Limits
@@ -207,7 +208,7 @@ class Service:
                 logger.warning("agents_progress: what the service does at intervals failed: %s", type(error).__name__)
 
     async def _expire(self) -> None:
-        await self.journal.expire()
+        await expire(self.journal)
 
     async def _touch(self) -> None:
         looked_at, self._looked_at = self._looked_at, set()

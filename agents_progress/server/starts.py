@@ -17,6 +17,7 @@ from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 from starlette.requests import Request
 from typing_extensions import TypedDict
 
+from agents_progress import telemetry
 from agents_progress.clock import Clock
 from agents_progress.decorate import Decorated
 from agents_progress.errors import AppendConflict, JournalError, LeaseHeld, RunErased
@@ -216,5 +217,6 @@ class Starter:
                     raise self._failed(run.id, error) from None
 
     def _failed(self, run_id: str, error: Exception) -> Refusal:
-        logger.error("agents_progress: run %s could not be started: %s", run_id, type(error).__name__)
+        why = type(error).__name__
+        logger.error("agents_progress: run %s could not be started: %s", run_id, why, extra=telemetry.about(run_id))
         return Refusal("start_failed", run_id=run_id)
