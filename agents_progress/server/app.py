@@ -1,25 +1,39 @@
-"""The ASGI app: routes, guard and life put together.
+"""The ASGI app that shows the runs of a journal, starts those of some functions, and passes control to their owners.
 
-It lives with its lifespan: within it a SIGINT or SIGTERM drains first and then has its effect. A mounted app has no
-lifespan of its own: make it that of your app, or enter it there::
+What :func:`runs_app` is told:
+
+* ``journal``: a Journal or its URL. Whatever journal a function names itself, its runs are written to this one.
+* ``authorize(request, action, run)`` gives the :class:`Principal` or None; see
+  :data:`agents_progress.server.principal.Authorize`. There is no app without it.
+* ``functions``: what callers may start, by name; every named parameter is theirs to give.
+* ``exclusive(principal, wish)`` gives the key of the conversation that a run belongs to, or None: of one key and owner
+  one run is live, and another one is answered 409.
+* ``hosts``: the host names under which the app answers; None takes any. ``origins``: the origins of your pages, where a
+  proxy changes the host. ``direct`` refuses what a proxy forwarded.
+* ``drain_s``: how long runs may go on after the service was told to stop, in seconds.
+* ``prune_after``, ``erase_after``: for how long the events, and everything, of a closed run are kept after its last
+  word, in seconds; None keeps them.
+
+The app lives with its lifespan: within it a SIGINT or SIGTERM drains first and then has its effect. A mounted app has
+no lifespan of its own, so make it that of your app, or enter it there::
 
     Starlette(routes=[Mount("/agent", runs)], lifespan=runs.router.lifespan_context)
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
 from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal
-from agents_progress.options import shared_journal, switched_off
+from agents_progress.options import shared_journal
 from agents_progress.server.guard import Guard
 from agents_progress.server.leaving import drained_on_signals
 from agents_progress.server.limits import Limits
@@ -45,48 +59,35 @@ def runs_app(
     prune_after: float | None = None,
     erase_after: float | None = None,
 ) -> Starlette:
-    """An ASGI app that shows the runs of a journal, starts those of ``functions``, and passes control to their owners.
+    """An ASGI app over a journal, with the options that are described above.
 
-    There is none without ``authorize`` (:data:`agents_progress.server.principal.Authorize`). Of ``functions`` every
-    named parameter is the caller's to give; their runs are written to this journal. ``exclusive(principal, wish)``
-    names the conversation of a run: of one, one run is live. ``hosts`` are the names it answers under, None any;
-    ``origins`` those of your pages, where a proxy changes the host. ``direct`` refuses what a proxy forwarded. In
-    seconds: ``drain_s`` is how long runs may go on after a signal to stop, ``prune_after`` and ``erase_after`` for how
-    long the events, and everything, of a closed run are kept, None for ever. Raises :exc:`UsageError`.
+    Raises :exc:`UsageError` without ``authorize``, and for a function that cannot be offered.
     """
     if not callable(authorize):
         raise UsageError("runs_app needs authorize=: who may see, start, cancel and answer runs is yours to decide")
-    offers = offered(functions)
-    if offers and switched_off():
-        raise UsageError("AGENTS_PROGRESS=off makes plain calls of decorated functions; unset it to serve them")
     limits = limits or Limits()
     journal = shared_journal(journal) if isinstance(journal, str) else journal
     service = Service(journal, limits, drain_s=drain_s, prune_after=prune_after, erase_after=erase_after)
+    starter, gate = Starter(service, offered(functions), exclusive), Gate(authorize, journal)
+    paths = [
+        *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
+        Route("/livez", Probe("live", service.live)),
+        Route("/readyz", Probe("ready", service.ready)),
+    ]
     guard = partial(Guard, limits=limits, hosts=hosts, origins=origins, direct=direct)
-    return _Guarded(guard, service, Starter(service, offers, exclusive), Gate(authorize, journal))
+    return _RunsApp(paths, guard, service)
 
 
-class _Guarded(Starlette):
+class _RunsApp(Starlette):
     """Routes behind a guard that lets no exception through. Starlette's own two middlewares would find nothing to do,
     and each would take a step in every write to every reader.
     """
 
-    def __init__(self, guard: Callable[[ASGIApp], ASGIApp], service: Service, starter: Starter, gate: Gate) -> None:
-        @asynccontextmanager
-        async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            async with service.running():
-                with drained_on_signals(service.drain):
-                    yield
-
-        paths = [
-            *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
-            Route("/livez", Probe("live", service.live)),
-            Route("/readyz", Probe("ready", service.ready)),
-        ]
-        super().__init__(routes=paths, lifespan=lifespan)
-        self.state.service = service
+    def __init__(self, paths: Sequence[BaseRoute], guard: Callable[[ASGIApp], ASGIApp], service: Service) -> None:
+        super().__init__(routes=paths, lifespan=lambda outer: _living(service))
         self.router.redirect_slashes = False
         self.router.default = _nothing_there
+        self.state.service = service
         self._guard = guard
 
     def build_middleware_stack(self) -> ASGIApp:
@@ -95,6 +96,13 @@ class _Guarded(Starlette):
         for middleware, args, kwargs in reversed(self.user_middleware):
             stack = middleware(stack, *args, **kwargs)
         return stack
+
+
+@asynccontextmanager
+async def _living(service: Service) -> AsyncIterator[None]:
+    async with service.running():
+        with drained_on_signals(service.drain):
+            yield
 
 
 async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:

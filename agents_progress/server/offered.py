@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
+from agents_progress.options import switched_off
 from agents_progress.server.refusals import Refusal
 
 _STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -45,6 +46,8 @@ class Offered:
 
 def offered(functions: Mapping[str, Decorated[...]] | Iterable[Decorated[...]]) -> dict[str, Offered]:
     """Functions by name; without a mapping each has its own. Raises :exc:`UsageError`."""
+    if switched_off():
+        raise UsageError("AGENTS_PROGRESS=off makes plain calls of decorated functions; unset it to serve runs")
     pairs = functions.items() if isinstance(functions, Mapping) else [(_name(each), each) for each in functions]
     found: dict[str, Offered] = {}
     for name, decorated in pairs:
