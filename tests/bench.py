@@ -38,6 +38,7 @@ from openai.types.responses import (
 )
 
 from agents_progress import progress
+from agents_progress.caps import Caps
 from agents_progress.clock import Clock
 from agents_progress.disclosure import TEXTS, Disclosure, Screen
 from agents_progress.events import Envelope
@@ -46,6 +47,7 @@ from agents_progress.journal.sqlite import SQLiteJournal
 from agents_progress.log import RunLog
 from agents_progress.sdk.pump import Pump
 from agents_progress.sdk.tee import Tee
+from agents_progress.telemetry import RunLogger
 from agents_progress.view import RunView
 
 TIMES = 5
@@ -342,7 +344,9 @@ def row_snapshots() -> float:
             Screen(Disclosure()),
             clock=Clock(),
             coalesce=None,
+            caps=Caps(),
             origin=Origin(),
+            logger=RunLogger("r"),
             patience=60.0,
             on_fault=print,
         )
