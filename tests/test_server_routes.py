@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -457,3 +458,34 @@ async def test_a_fault_of_ours_is_answered_without_a_word_about_it(
     assert (answer.status_code, code(answer)) == (500, "internal")
     assert "42" not in answer.text + caplog.text
     assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_run_that_is_asked_for_again_and_again_is_folded_on_from_where_it_was_left(
+    app: Starlette, journal: MemoryJournal, ada: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = live("r1")
+    await write(journal, log, sealed=False)
+    real, cursors = journal.read, list[int]()
+
+    async def read(run_id: str, after_seq: int = 0, limit: int = 1000, **more: Any) -> Any:
+        cursors.append(after_seq)
+        return await real(run_id, after_seq, limit, **more)
+
+    monkeypatch.setattr(journal, "read", read)
+    await asyncio.gather(*(ada.get("/runs/r1") for _ in range(3)))
+    log.say("tool.finished", call_id="c1")
+    await journal.append(log.envelopes)
+    assert (await ada.get("/runs/r1")).json()["open_call"] is None
+    assert cursors == [0, 3, 3, 3]
+    await journal.append(log.end().envelopes)
+    await ada.get("/runs/r1")
+    assert service_of(app).views._kept == {}
+
+
+async def test_so_many_live_views_are_kept_and_no_more(
+    app: Starlette, journal: MemoryJournal, ada: httpx.AsyncClient
+) -> None:
+    for number in range(70):
+        await write(journal, live(f"r{number}"), sealed=False)
+        await ada.get(f"/runs/r{number}")
+    assert list(service_of(app).views._kept) == [f"r{number}" for number in range(6, 70)]

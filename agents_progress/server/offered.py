@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any, Final, NotRequired, Required, get_type_hints
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
@@ -76,7 +77,10 @@ def _name(decorated: Any) -> str:
 
 def _arguments(name: str, function: Any, signature: inspect.Signature) -> TypeAdapter[dict[str, Any]]:
     try:
-        hints = get_type_hints(function, include_extras=True)
+        given = {each: kind for each, kind in getattr(function, "__annotations__", {}).items() if each != "return"}
+        hints = get_type_hints(
+            SimpleNamespace(__annotations__=given), getattr(function, "__globals__", {}), include_extras=True
+        )
     except NameError as error:
         raise UsageError(f"an annotation of {name} cannot be found: {error.name}; import it where it is used") from None
     shape: dict[str, Any] = {}

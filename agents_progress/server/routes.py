@@ -94,7 +94,11 @@ async def show(call: RunCall) -> Response:
     asked.nothing(call.request)
     journal, row, scope = call.service.journal, call.row, call.principal.scope
     call.service.looked_at(row.run_id)
-    busy_with = None if row.standing.ended else open_call(row, await view_of(journal, row.run_id, scope))
+    busy_with = None
+    if row.standing.ended:
+        call.service.views.drop(row.run_id)
+    else:
+        busy_with = open_call(row, await call.service.views.of(row.run_id, scope))
     return JSONResponse({**fields(row, await continuation(journal, row, scope)), "open_call": busy_with})
 
 

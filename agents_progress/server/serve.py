@@ -20,12 +20,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-import uvicorn
-from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.types import ASGIApp
 
 from agents_progress.decorate import Decorated
-from agents_progress.errors import NotServable, UsageError
+from agents_progress.errors import NotServable, ServerExtraMissing, UsageError
 from agents_progress.journal import DEFAULT_URL, redacted
 from agents_progress.journal.base import RunRow
 from agents_progress.options import shared_journal
@@ -33,6 +32,11 @@ from agents_progress.server.app import runs_app
 from agents_progress.server.leaving import SIGNALS
 from agents_progress.server.principal import Action, Authorize, Principal
 from agents_progress.server.service import Service
+
+try:
+    import uvicorn
+except ModuleNotFoundError as error:
+    raise ServerExtraMissing("serve needs uvicorn; install it with: pip install 'agents-progress[server]'") from error
 
 DEFAULT_PORT: Final = 8080
 STOPPED: Final = 0
@@ -90,9 +94,11 @@ def serve(chosen: Serving, say: Callable[[str], object]) -> int:
             direct=True,
             drain_s=chosen.drain_s,
         )
+        server = _Server(_config(app, chosen), app.state.service)
         for line in _greeting(chosen, port, token):
             say(line)
-        return _run(app, chosen, listening)
+        server.run(sockets=[listening])
+        return INTERRUPTED if server.force_exit else STOPPED
     finally:
         listening.close()
 
@@ -199,7 +205,7 @@ class _Server(uvicorn.Server):
                 signal.signal(each, effect)
 
 
-def _run(app: Starlette, chosen: Serving, listening: socket.socket) -> int:
+def _config(app: ASGIApp, chosen: Serving) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
         ws="none",
@@ -212,6 +218,5 @@ def _run(app: Starlette, chosen: Serving, listening: socket.socket) -> int:
         ssl_certfile=chosen.certificate,
         ssl_keyfile=chosen.key,
     )
-    server = _Server(config, app.state.service)
-    server.run(sockets=[listening])
-    return INTERRUPTED if server.force_exit else STOPPED
+    config.load()  # a certificate that cannot be read is said before anything else
+    return config

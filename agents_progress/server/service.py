@@ -16,6 +16,7 @@ from agents_progress.run import Run
 from agents_progress.server.feeds import Hub
 from agents_progress.server.limits import Limits
 from agents_progress.server.refusals import Refusal
+from agents_progress.server.shown import LiveViews
 
 logger = logging.getLogger("agents_progress")
 
@@ -57,11 +58,13 @@ class Service:
         self.journal = journal
         self.limits = limits
         self.hub = Hub(journal)
+        self.views = LiveViews(journal)
         self.draining = False
         self._drain_s = drain_s
         self._draining: asyncio.Task[None] | None = None
         self._prune_after = prune_after
         self._erase_after = erase_after
+        self._alive = False
         self._looked_at: set[str] = set()
         self._in_flight: Counter[Account] = Counter()
         self._reading: Counter[Account] = Counter()
@@ -103,6 +106,12 @@ class Service:
 
     # Runs.
 
+    def say_when_lifeless(self) -> None:
+        """Warn once when runs are started without the lifespan of the app: nobody would expire, touch or drain them."""
+        if not self._alive:
+            self._alive = True
+            logger.warning("agents_progress: the app of runs was mounted without its lifespan; see runs_app")
+
     def hold(self, run: Run, account: Account) -> None:
         """Keep a run that has a place: until its owner has let go of everything, or for as long as it is paused."""
 
@@ -140,6 +149,7 @@ class Service:
             (TOUCH_S, self._touch),
             (SWEEP_S, self._sweep),
         )
+        self._alive = True
         loops = [asyncio.create_task(self._repeat(seconds, step)) for seconds, step in every]
         try:
             yield
@@ -212,7 +222,8 @@ class Service:
 
     async def _touch(self) -> None:
         looked_at, self._looked_at = self._looked_at, set()
-        await self.journal.touch(sorted(looked_at | self.hub.watched))
+        if read := looked_at | self.hub.watched:
+            await self.journal.touch(sorted(read))
 
     async def _sweep(self) -> None:
         """Prune and erase what is past its time. A paused run waits until another one goes on from it."""

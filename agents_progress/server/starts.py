@@ -25,17 +25,16 @@ from agents_progress.events import RUN_ID_PATTERN
 from agents_progress.journal.base import RunRow
 from agents_progress.options import Given
 from agents_progress.run import Run
+from agents_progress.server.asked import MOST_LABELS
 from agents_progress.server.bodies import json_object
 from agents_progress.server.offered import Offered, named
 from agents_progress.server.principal import Principal
 from agents_progress.server.refusals import Refusal
 from agents_progress.server.service import Service
+from agents_progress.server.shown import START_LABEL
 
 logger = logging.getLogger("agents_progress")
 
-START_LABEL: Final = "agents-progress.start"
-"""Under it a run that was started with an Idempotency-Key keeps the digest of what started it. Never shown or taken."""
-MOST_LABELS: Final = 32
 RESERVED_S: Final = 30.0
 """How long a run may be reserved before this process has taken it in hand, in seconds."""
 STARTING_S: Final = 5.0
@@ -121,6 +120,15 @@ def _canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=dict).encode()
 
 
+def _bound(chosen: Offered, wanted: Wish) -> BoundArguments:
+    try:
+        return chosen.bind(wanted.arguments)
+    except Refusal:
+        raise
+    except Exception as error:  # noqa: BLE001 - a validator of the application's own
+        raise _failed(error) from None
+
+
 class Starter:
     """Starts what is offered, in this process."""
 
@@ -133,7 +141,7 @@ class Starter:
         """The run that a request asks for, and whether it is a new one. Raises :class:`Refusal`."""
         key = idempotency_key(request)
         wanted, chosen = wish(await json_object(request, self._service.limits), self._functions)
-        call = chosen.bind(wanted.arguments)
+        call = _bound(chosen, wanted)
         if key is None:
             return await self._new(Clock().new_id(), wanted, chosen, call, principal), True
         run_id = keyed_run_id(principal, wanted.function, key)
@@ -161,6 +169,7 @@ class Starter:
     ) -> RunRow:
         """Reserve a run, so that it is known on every node at once, and start it here."""
         decorated = chosen.decorated.using(**self._options(run_id, wanted, chosen, principal))
+        self._service.say_when_lifeless()
         self._service.take_place(principal.account)
         try:
             await decorated.reserve(RESERVED_S)
@@ -187,10 +196,16 @@ class Starter:
             given["task_id"] = wanted.task_id
         if wanted.title is not None:
             given["title"] = wanted.title
-        key = None if self._exclusive is None else self._exclusive(principal, wanted)
+        key = self._conversation(wanted, principal)
         if key is not None:
             given["exclusive"] = json.dumps([principal.owner, key])
         return given
+
+    def _conversation(self, wanted: Wish, principal: Principal) -> str | None:
+        try:
+            return None if self._exclusive is None else self._exclusive(principal, wanted)
+        except Exception as error:  # noqa: BLE001 - the application's own
+            raise _failed(error) from None
 
     async def _begun(self, decorated: Decorated[...], call: BoundArguments, run_id: str) -> Run:
         """The run, taken in hand. One that cannot be begun leaves nothing behind that looks as if it were to come."""
@@ -202,7 +217,7 @@ class Starter:
         except JournalError:
             raise
         except Exception as error:  # noqa: BLE001 - the application's own, whose text may be private
-            raise self._failed(run_id, error) from None
+            raise _failed(error, run_id) from None
 
     async def _settled(self, run: Run) -> None:
         """Wait, for a moment, until the application's function has started its run or failed to."""
@@ -214,9 +229,11 @@ class Starter:
                 try:
                     await run
                 except Exception as error:  # noqa: BLE001 - as above
-                    raise self._failed(run.id, error) from None
+                    raise _failed(error, run.id) from None
 
-    def _failed(self, run_id: str, error: Exception) -> Refusal:
-        why = type(error).__name__
-        logger.error("agents_progress: run %s could not be started: %s", run_id, why, extra=telemetry.about(run_id))
-        return Refusal("start_failed", run_id=run_id)
+
+def _failed(error: Exception, run_id: str | None = None) -> Refusal:
+    """What is answered when the application's own code raised; without an id it did before there was a run."""
+    why, about = type(error).__name__, None if run_id is None else telemetry.about(run_id)
+    logger.error("agents_progress: run %s could not be started: %s", run_id or "?", why, extra=about)
+    return Refusal("start_failed") if run_id is None else Refusal("start_failed", run_id=run_id)
