@@ -92,6 +92,11 @@ scenario("after an ending that nothing can follow there is no further request", 
   }
 });
 
+scenario("a view that has seen the end asks for nothing", async () => {
+  const { view, requests, views } = await follow(serverOf(), { view: viewOf(log()) });
+  assert.deepEqual([view.status, requests.length, views.length], ["failed", 0, 1]);
+});
+
 scenario("a success without a verdict is asked for once more, because its verdict may come", async () => {
   const steps = log(2, [SUCCEEDED]);
   const late = { ...envelope(5, ...CHECKED) };
@@ -121,7 +126,8 @@ scenario("a gap is shown as unknown until a snapshot heals it", async () => {
   const server = serverOf(
     holed, json(viewOf(steps.slice(0, 5)).snapshot()), (request) => stream(frames(after(steps, request))),
   );
-  const { view, views, requests, envelopes } = await follow(server);
+  const { view, views, requests, envelopes, links } = await follow(server);
+  assert.match(String(links[1].error), /missing/);
   assert.deepEqual(requests.map(({ url, cursor }) => [url, cursor]), [
     [`${URL_OF_RUN}/events`, null], [`${URL_OF_RUN}/snapshot`, null], [`${URL_OF_RUN}/events`, "5"],
   ]);
@@ -234,6 +240,15 @@ scenario("a connection that gives nothing is tried ever more slowly, one that gi
   assert.match(String(links[0].error), /network/);
 });
 
+scenario("a connection that lived long and had nothing to say is no failure", async () => {
+  let now = 0;
+  const quiet = () => stream(": still here\n\n");
+  const times = clock();
+  times.now = () => (now += 20_000);
+  const { clock: { waited } } = await follow(serverOf(quiet(), quiet(), quiet(), noMore()), { clock: times });
+  assert.deepEqual(waited, [1000, 1000, 1000]);
+});
+
 scenario("pauses are spread, keep to what a server asks for, and are never none or endless", () => {
   const least = () => 0;
   assert.deepEqual([pause(0, 1000, least), pause(0, 1000, () => 0.5), pause(2, 1000, () => 0.5)], [1000, 1500, 6000]);
@@ -326,7 +341,7 @@ scenario("who leaves leaves at once, and that says nothing of the run", async ()
     const server = serverOf(stream(frames(steps), { then: when === "reading" ? "stay" : "break" }));
     const following = follow(server, {
       signal: leaving.signal,
-      clock: { random: () => 1 },
+      clock: { random: () => 1000 }, // a thousand times longer than this test may take
       onLink: ({ open }) => (open ? null : when === "waiting" ? setTimeout(leave) : leave()),
       onView: ({ seq, status }) => {
         views.push(status);
@@ -407,6 +422,10 @@ scenario("whatever a network does, every reader ends with the same view", async 
     const { view } = await follow(server);
     assert.deepEqual(kept(view), whole, `seed ${seed}`);
   }
+});
+
+scenario("nothing goes on once a run was followed", () => {
+  assert.deepEqual(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout"), []);
 });
 
 const results = {};
