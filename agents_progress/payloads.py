@@ -41,7 +41,7 @@ UsageStatus: TypeAlias = Literal["reported", "partial", "unavailable"]
 
 
 def is_finite(value: object) -> bool:
-    """Whether every float in a JSON value is one that JSON can say; a text like ``1e400`` is read as an infinite one."""
+    """Whether every float in a JSON value is one that JSON can say; ``1e400`` is read as an infinite one."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, dict):
