@@ -9,12 +9,31 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import ADA, BOB, OPS, by_token, caller, code, done, envelopes, feed, live, paused, service_of, write
+from agents import Runner, RunResultStreaming, function_tool
+from serving import (
+    ADA,
+    BOB,
+    OPS,
+    by_token,
+    caller,
+    code,
+    done,
+    envelopes,
+    feed,
+    live,
+    living,
+    paused,
+    scripted,
+    service_of,
+    write,
+)
 from starlette.applications import Starlette
 
+from agents_progress import current_run, progress
 from agents_progress.errors import UsageError
 from agents_progress.journal import MemoryJournal
 from agents_progress.server import Limits, runs_app
+from agents_progress.testing import call, text, turn
 from agents_progress.testing.contract.logs import Log
 from agents_progress.view import RunView
 
@@ -489,3 +508,26 @@ async def test_so_many_live_views_are_kept_and_no_more(
         await write(journal, live(f"r{number}"), sealed=False)
         await ada.get(f"/runs/r{number}")
     assert list(service_of(app).views._kept) == [f"r{number}" for number in range(6, 70)]
+
+
+async def test_what_a_tool_says_of_itself_is_json_whatever_it_says(journal: MemoryJournal) -> None:
+    @function_tool
+    def measure() -> str:
+        current_run().report("a\ud800b", current=float("nan"), total=float("inf"))
+        with current_run().stage("\udfff"):
+            return "ok"
+
+    @progress
+    def work() -> RunResultStreaming:
+        return Runner.run_streamed(
+            scripted(turn(call("measure", {}, call_id="c1")), turn(text(".")), tools=[measure]), "go"
+        )
+
+    app = runs_app(journal, by_token, functions=[work])
+    async with living(app), caller(app) as ada:
+        path = (await ada.post("/runs", json={})).headers["location"]
+        said = envelopes(await feed(ada, f"{path}/events"))
+        assert (await ada.get(f"{path}/snapshot")).status_code == 200
+    (progressed,) = (each["payload"] for each in said if each["type"] == "tool.progress")
+    assert progressed == {"call_id": "c1", "message": "a\ufffdb", "current": None, "total": None}
+    assert [each["payload"]["title"] for each in said if each["type"].startswith("stage.")] == ["\ufffd"] * 2

@@ -2,7 +2,8 @@
 
 What :func:`runs_app` is told:
 
-* ``journal``: a Journal or its URL. Whatever journal a function names itself, its runs are written to this one.
+* ``journal``: a Journal, which is left open, or a URL, whose journal is closed with the app. Whatever journal a
+  function names itself, its runs are written to this one.
 * ``authorize(request, action, run)`` gives the :class:`Principal` or None; see
   :data:`agents_progress.server.principal.Authorize`. There is no app without it.
 * ``functions``: what callers may start, by name; every named parameter is theirs to give.
@@ -66,16 +67,16 @@ def runs_app(
     if not callable(authorize):
         raise UsageError("runs_app needs authorize=: who may see, start, cancel and answer runs is yours to decide")
     limits = limits or Limits()
-    journal = shared_journal(journal) if isinstance(journal, str) else journal
-    service = Service(journal, limits, drain_s=drain_s, prune_after=prune_after, erase_after=erase_after)
-    starter, gate = Starter(service, offered(functions), exclusive), Gate(authorize, journal)
+    store = shared_journal(journal) if isinstance(journal, str) else journal
+    service = Service(store, limits, drain_s=drain_s, prune_after=prune_after, erase_after=erase_after)
+    starter, gate = Starter(service, offered(functions), exclusive), Gate(authorize, store)
     paths = [
         *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
         Route("/livez", Probe("live", service.live)),
         Route("/readyz", Probe("ready", service.ready)),
     ]
     guard = partial(Guard, limits=limits, hosts=hosts, origins=origins, direct=direct)
-    return _RunsApp(paths, guard, service)
+    return _RunsApp(paths, guard, service, closes=store is not journal)
 
 
 class _RunsApp(Starlette):
@@ -83,8 +84,10 @@ class _RunsApp(Starlette):
     and each would take a step in every write to every reader.
     """
 
-    def __init__(self, paths: Sequence[BaseRoute], guard: Callable[[ASGIApp], ASGIApp], service: Service) -> None:
-        super().__init__(routes=paths, lifespan=lambda outer: _living(service))
+    def __init__(
+        self, paths: Sequence[BaseRoute], guard: Callable[[ASGIApp], ASGIApp], service: Service, *, closes: bool
+    ) -> None:
+        super().__init__(routes=paths, lifespan=lambda outer: _living(service, closes))
         self.router.redirect_slashes = False
         self.router.default = _nothing_there
         self.state.service = service
@@ -99,10 +102,12 @@ class _RunsApp(Starlette):
 
 
 @asynccontextmanager
-async def _living(service: Service) -> AsyncIterator[None]:
+async def _living(service: Service, closes: bool) -> AsyncIterator[None]:
     async with service.running():
         with drained_on_signals(service.drain):
             yield
+    if closes:
+        await service.journal.close()
 
 
 async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:

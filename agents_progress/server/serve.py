@@ -27,7 +27,6 @@ from agents_progress.decorate import Decorated
 from agents_progress.errors import NotServable, ServerExtraMissing, UsageError
 from agents_progress.journal import DEFAULT_URL, redacted
 from agents_progress.journal.base import RunRow
-from agents_progress.options import shared_journal
 from agents_progress.server.app import runs_app
 from agents_progress.server.leaving import SIGNALS
 from agents_progress.server.principal import Action, Authorize, Principal
@@ -73,10 +72,7 @@ def serve(chosen: Serving, say: Callable[[str], object]) -> int:
 
     Raises :exc:`UsageError`, for a port that is taken too, and :exc:`NotServable`, before anything is served.
     """
-    if chosen.authorize is None and not _is_loopback(chosen.host):
-        raise UsageError(
-            f"{chosen.host} is seen by other machines; say who may do what with --authorize module:function"
-        )
+    _refuse_strangers(chosen)
     function = named(chosen.target)
     if not isinstance(function, Decorated):
         raise NotServable(f"{chosen.target} is a {type(function).__name__}; put @progress over the function")
@@ -87,7 +83,7 @@ def serve(chosen: Serving, say: Callable[[str], object]) -> int:
         port = listening.getsockname()[1]
         names = _host_names(chosen, port)
         app = runs_app(
-            shared_journal(chosen.journal),
+            chosen.journal,
             authorize,
             functions=[function],
             hosts=names,
@@ -154,14 +150,24 @@ def _bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _host_names(chosen: Serving, port: int) -> set[str]:
-    """The host names under which the service answers: a page of another one that resolves to us gets nothing."""
+def _refuse_strangers(chosen: Serving) -> None:
+    """Refuse to be seen by other machines before it is said who they are, and how they name this one."""
     if _is_loopback(chosen.host):
-        own = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
-        return own | set(chosen.hosts)
+        return
+    if chosen.authorize is None:
+        raise UsageError(
+            f"{chosen.host} is seen by other machines; say who may do what with --authorize module:function"
+        )
     if not chosen.hosts and chosen.host in ("0.0.0.0", "::"):  # noqa: S104 - it is refused
         raise UsageError(f"{chosen.host} is no name; say under which ones the service is reached with --allow-host")
-    return {*chosen.hosts, f"[{chosen.host}]" if ":" in chosen.host else chosen.host}
+
+
+def _host_names(chosen: Serving, port: int) -> set[str]:
+    """The host names under which the service answers: a page of another one that resolves to us gets nothing."""
+    place = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
+    if not _is_loopback(chosen.host):
+        return {place, *chosen.hosts}
+    return {*(f"{name}:{port}" for name in (place, "127.0.0.1", "localhost", "[::1]")), *chosen.hosts}
 
 
 def _greeting(chosen: Serving, port: int, token: str | None) -> Iterator[str]:

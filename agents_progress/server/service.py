@@ -29,6 +29,8 @@ TOUCH_S: Final = 10.0
 """How often the journal is told what is being read here, in seconds."""
 EXPIRE_S: Final = 5.0
 """How often a journal without leases is asked for reservations that ran out, in seconds."""
+LOOK_S: Final = 0.05
+"""How often it is seen whether runs have ended while the service goes away, in seconds."""
 CANCELLED_S: Final = 30.0
 """How long runs that were cancelled may take to stop before the service goes without them, in seconds."""
 SWEEP_S: Final = 600.0
@@ -192,20 +194,20 @@ class Service:
         self.hub.say_bye()
         if await self._all_end(self._drain_s):
             return
-        for run in self._runs:
-            run.cancel(actor="shutdown")
-        if not await self._all_end(CANCELLED_S):
+        if not await self._all_end(CANCELLED_S, lambda run: run.cancel(actor="shutdown")):
             logger.warning("agents_progress: %d runs did not stop in time; they will count as lost", len(self._runs))
 
-    async def _all_end(self, within: float) -> bool:
-        """Wait for every run here and those that continue them; whether all have ended."""
+    async def _all_end(self, within: float, hasten: Callable[[Run], object] = lambda run: None) -> bool:
+        """Wait for every run here, those that are being started and those that go on; whether all have ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._follow()
-                while self._runs:
-                    await asyncio.wait(self._runs.values(), return_when=asyncio.FIRST_COMPLETED)
+                while self._in_flight:
+                    for run in self._runs:
+                        hasten(run)
+                    await asyncio.sleep(LOOK_S)
                     await self._follow()
-        return not self._runs
+        return not self._in_flight
 
     # At intervals.
 
