@@ -6,9 +6,9 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from agents_progress.errors import AlreadyEnded, AppendConflict, JournalError, LeaseHeld, Sealed
+from agents_progress.errors import AlreadyEnded, AppendConflict, JournalError, JournalUnavailable, LeaseHeld, Sealed
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Request, RunRow
 from agents_progress.keeper import Tenure, expire
@@ -36,44 +36,59 @@ class Claim:
 
 
 async def claim(
-    journal: Journal, run_id: str, *, exclusive: str | None = None, wait: float = 0.0, anew: bool = False
+    journal: Journal,
+    run_id: str,
+    *,
+    exclusive: str | None = None,
+    wait: float = 0.0,
+    patience: float = 0.0,
+    anew: bool = False,
 ) -> Claim:
     """Take a run that is unknown or only reserved, and hold its lease from now on.
 
-    ``wait`` is for another run with the same ``exclusive`` key to end, in seconds. With ``anew`` a run that was lost is
-    begun anew under the next id. Raises :exc:`LeaseHeld` for one that has an owner or whose key is held,
-    :exc:`AlreadyEnded`, :exc:`RunErased`, and :exc:`JournalUnavailable` at once.
+    ``wait`` is for another run with the same ``exclusive`` key to end, ``patience`` for a journal that is away, both in
+    seconds. With ``anew`` a run that was lost is begun anew under the next id. Raises :exc:`LeaseHeld` for one that has
+    an owner or whose key is held, :exc:`AlreadyEnded`, :exc:`RunErased` and :exc:`JournalUnavailable`.
     """
-    until, pause = time.monotonic() + wait, LOOK_S
+    bounds = {LeaseHeld: time.monotonic() + wait, JournalUnavailable: time.monotonic() + patience}
+    pause = LOOK_S
+    while True:
+        try:
+            found = await _found(journal, run_id, anew)
+            refusal = None if found.row is None else _refusal(found.row)
+            if refusal is None:
+                if (taken := await _taken(journal, found, exclusive)) is not None:
+                    return taken
+                continue
+        except (LeaseHeld, JournalUnavailable) as error:
+            left = bounds[type(error)] - time.monotonic()
+            if left <= 0:
+                raise
+            await asyncio.sleep(min(pause, left))
+            pause = min(1.5 * pause, LOOK_AT_MOST_S)
+        else:
+            raise refusal
+
+
+class _Found(NamedTuple):
+    """The run to take: its own row, None for an unknown one, and that of the lost run before it."""
+
+    run_id: str
+    row: RunRow | None
+    lost: RunRow | None
+    attempt: int
+
+
+async def _found(journal: Journal, run_id: str, anew: bool) -> _Found:
     attempt, lost = 1, None
     while True:
-        row = await _known(journal, run_id)
-        if anew and row is not None and row.standing.lost is not None:
-            run_id, attempt, lost = next_run_id(run_id), attempt + 1, row
-            continue
-        if row is not None and (refusal := _refusal(row)) is not None:
-            raise refusal
-        try:
-            return await _taken(journal, Tenure(journal, run_id, exclusive), row or lost, attempt)
-        except Sealed:  # it ended since we looked
-            if await journal.run(run_id) is None:
-                raise
-        except LeaseHeld:
-            if row is None and run_id in await expire(journal):
-                continue  # whoever had it never began
-            if time.monotonic() >= until:
-                raise
-            await asyncio.sleep(min(pause, until - time.monotonic()))
-            pause = min(1.5 * pause, LOOK_AT_MOST_S)
-
-
-async def _known(journal: Journal, run_id: str) -> RunRow | None:
-    """What the journal has of a run. One whose owner is late is declared lost first."""
-    row = await journal.run(run_id)
-    if row is not None and row.lease_left_s is not None and row.lease_left_s <= 0:
-        await expire(journal)
         row = await journal.run(run_id)
-    return row
+        if row is not None and row.lease_left_s is not None and row.lease_left_s <= 0:
+            await expire(journal)  # its owner is late
+            row = await journal.run(run_id)
+        if not anew or row is None or row.standing.lost is None:
+            return _Found(run_id, row, lost, attempt)
+        run_id, attempt, lost = next_run_id(run_id), attempt + 1, row
 
 
 def _refusal(row: RunRow) -> JournalError | None:
@@ -90,20 +105,29 @@ def _refusal(row: RunRow) -> JournalError | None:
     return None
 
 
-async def _taken(journal: Journal, tenure: Tenure, known: RunRow | None, attempt: int) -> Claim:
-    """Lease a run. What was reserved has said so, and may have been asked to stop."""
+async def _taken(journal: Journal, found: _Found, exclusive: str | None) -> Claim | None:
+    """Lease a run; None when it changed since we looked. What was reserved has said so, and may be asked to stop."""
+    tenure, run_id, known = Tenure(journal, found.run_id, exclusive), found.run_id, found.row or found.lost
     try:
         await tenure.begin()
-        said = await journal.read(tenure.run_id, limit=1)
+        said = await journal.read(run_id, limit=1)
         if said and said[0].type != "run.accepted":  # by somebody who took no lease
-            raise AppendConflict(f"run {tenure.run_id} exists; somebody else claimed it first")
-        asked = await journal.requests([tenure.run_id]) if said else ()
-        if said and (known is None or known.run_id != tenure.run_id):  # reserved since we looked
-            known = await journal.run(tenure.run_id)
+            raise AppendConflict(f"run {run_id} exists; somebody else claimed it first")
+        asked = await journal.requests([run_id]) if said else ()
+        if said and found.row is None:  # reserved since we looked
+            known = await journal.run(run_id)
+    except LeaseHeld:
+        if found.row is None and run_id in await expire(journal):  # whoever had it never began
+            return None
+        raise
+    except Sealed:
+        if await journal.run(run_id) is not None:  # it has ended
+            return None
+        raise
     except BaseException:
         tenure.leave()
         raise
-    return Claim(tenure.run_id, tenure, known, said, asked, attempt if attempt > 1 else None)
+    return Claim(run_id, tenure, known, said, asked, found.attempt if found.attempt > 1 else None)
 
 
 def next_run_id(run_id: str) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextvars import Context
 from typing import Final, Protocol, cast, get_args
 from weakref import WeakValueDictionary
 
-from agents_progress.errors import ProgressError, UnknownInteraction, UsageError
+from agents_progress.errors import JournalClosed, ProgressError, UnknownInteraction, UsageError
 from agents_progress.journal.base import Journal, Request
 from agents_progress.outcome import Outcome
 from agents_progress.payloads import CancelMode
@@ -54,13 +55,15 @@ class Watcher:
         self._paused: WeakValueDictionary[str, Steered] = WeakValueDictionary()
         self._early: dict[str, list[Request]] = {}
         self._verbs = {"cancel": self._cancel, "answer": self._answer}
-        self._task = self._place[1].create_task(self._watch(), name="agents-progress requests")
+        # It outlives the code that made it, and holds nothing of its context.
+        self._task = self._place[1].create_task(self._watch(), name="agents-progress requests", context=Context())
         self._task.add_done_callback(lambda task: self._over())
         _watchers[self._place] = self
 
     def own(self, run: Steered, asked: Sequence[Request], finished: asyncio.Future[Outcome]) -> None:
         """Apply what is asked of a run, and what was asked before it began."""
-        self._live[run.id] = run
+        if self._live.setdefault(run.id, run) is not run:
+            return  # one of the two is not recorded
         finished.add_done_callback(lambda future: self._finished(run))
         for request in asked:
             self._apply(run, request)
@@ -92,9 +95,12 @@ class Watcher:
                     if run is not None:
                         self._apply(run, request)
                     del run  # one that paused is held by the application alone
-                return  # the journal was closed
+            except JournalClosed:
+                return
             except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the runs
                 logger.error("agents_progress: what is asked of runs is not heard: %s", type(error).__name__)
+            else:
+                return  # the journal was closed
             await asyncio.sleep(AGAIN_S)
 
     def _apply(self, run: Steered, request: Request) -> None:

@@ -26,7 +26,7 @@ TAKEN: Final = (AlreadyEnded, AppendConflict, LeaseHeld, Sealed)
 """What a journal says of a run that somebody else has claimed."""
 
 RENEWALS: Final = 5
-"""Renewals of a lease within its time to live: a store may be away for three quarters of that before one is lost."""
+"""Renewals of a lease within its time to live: a store may be away for three quarters of it, and no lease is lost."""
 
 ATTEMPTS: Final = 8
 """Attempts to reach a store that is away, within the time from one renewal to the next."""
@@ -90,8 +90,8 @@ class Keeper:
             try:
                 gone = journal.renew(held, self._ttl)
             except Exception as error:  # noqa: BLE001 - the next attempt may reach it again
+                telemetry.tell("lease.renewal.missed", len(held))
                 if not away:
-                    telemetry.tell("lease.renewal.missed", len(held))
                     logger.warning("agents_progress: %d leases cannot be renewed: %s", len(held), type(error).__name__)
                 away = True
                 continue

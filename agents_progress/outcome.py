@@ -89,6 +89,15 @@ class Outcome:
         """Whether the run succeeded and the application's check accepted this very output: the only "done" there is."""
         return self.kind == "succeeded" and self.verdict is not None and self.verdict.ok
 
+    def to_payload(self, *, asked: bool) -> dict[str, Any]:
+        """What `run.ended` carries: by whom a cancel was requested, however the run ended, if it was ``asked`` for."""
+        payload: dict[str, Any] = {"outcome": self.kind, "final_output": self.final_output}
+        payload |= {name: getattr(self, name) for name in ("reason", "error") if getattr(self, name) is not None}
+        payload |= {name: True for name in ("partial", "completed_anyway") if getattr(self, name)}
+        if self.kind == "cancelled" or asked:
+            payload["requested_by"] = self.requested_by
+        return {**payload, "evidence": self.evidence.to_dict()}
+
     def output_as(self, cls: type[T]) -> T:
         """The output, checked to be of a type. Raises :exc:`OutputTypeDiffers` when it is not."""
         if isinstance(self.output, cls):

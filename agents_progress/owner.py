@@ -205,11 +205,11 @@ class Owner:
             self.log.fail(error)
 
     async def _claim(self, beginning: Beginning) -> None:
-        """Claim a continuing run, once only, and write its beginning. An exclusive key is waited for."""
+        """Claim a continuing run, once only, and write its beginning. An exclusive key is waited for, and a journal."""
         taken = AlreadyResumed(f"run {beginning.resumed_from} was continued by somebody else as {self.plan.run_id}")
         if not beginning.underway:
             try:
-                self._adopt(await self.plan.claimed(wait=math.inf))
+                self._adopt(await self.plan.claimed(wait=math.inf, patience=self.plan.patience))
             except TAKEN as error:
                 raise taken from error
         self.emit("translate", beginning.said_first(self.plan))
@@ -291,7 +291,8 @@ class Owner:
         try:
             self._write("conclude", ending.closing(outcome.kind))
             outcome = self._completed(outcome, ending)
-            final = self._final_draft(outcome)
+            if outcome.kind != "unknown":
+                final = "run.ended", outcome.to_payload(asked=self._cancel is not None)
         except Exception as error:  # noqa: BLE001 - an ending that cannot be worded is not claimed
             self.fault("conclude", error)
         if final is not None and self._fault is None:
@@ -318,17 +319,6 @@ class Owner:
                 self.error = error
                 self.log.write("adapter.unsupported", {"what": "output", "name": type(ending.output).__name__})
         return replace(outcome, **extra)
-
-    def _final_draft(self, outcome: Outcome) -> Draft | None:
-        if outcome.kind == "unknown":
-            return None
-        payload: dict[str, Any] = {"outcome": outcome.kind, "final_output": outcome.final_output}
-        payload |= {name: getattr(outcome, name) for name in ("reason", "error") if getattr(outcome, name) is not None}
-        payload |= {name: True for name in ("partial", "completed_anyway") if getattr(outcome, name)}
-        if outcome.kind == "cancelled" or self._cancel is not None:
-            payload["requested_by"] = outcome.requested_by
-        payload["evidence"] = outcome.evidence.to_dict()
-        return "run.ended", payload
 
     async def _verify(self) -> None:
         outcome, verifier = self.outcome, self.plan.verify

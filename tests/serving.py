@@ -95,18 +95,22 @@ async def write(journal: Journal, log: Log, person: Principal = ADA, *, sealed: 
     return log.run_id
 
 
+def begun(run_id: str) -> Log:
+    return Log(run_id).start(task_id=run_id.partition(".")[0])
+
+
 def done(run_id: str) -> Log:
-    return Log(run_id).start().say("text.delta", item_id="m1", index=0, text="hi").end().check()
+    return begun(run_id).say("text.delta", item_id="m1", index=0, text="hi").end().check()
 
 
 def paused(run_id: str, **question: str) -> Log:
-    log = Log(run_id).start().request()
+    log = begun(run_id).request()
     log.say("approval.wait", interaction_id="ask-1", call_id="c1", tool="look", title="May I?", **question)
     return log.end("paused")
 
 
 def live(run_id: str) -> Log:
-    return Log(run_id).start().request().say("tool.started", call_id="c1")
+    return begun(run_id).request().say("tool.started", call_id="c1")
 
 
 def code(response: httpx.Response) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agents_progress.errors import BadSnapshot
 from agents_progress.messages import MESSAGES
 from agents_progress.view import RunView
 from tests.browser.feeds import PARTS, Feed, as_json, many
@@ -83,6 +84,16 @@ def same(value: Any) -> str:
     return json.dumps(as_numbers(value), sort_keys=True)
 
 
+def stored(view: RunView) -> str | None:
+    """The snapshot as JSON; None when not even Python restores it, because it is nested too deeply."""
+    snapshot = view.snapshot()
+    try:
+        RunView.from_snapshot(snapshot)
+    except BadSnapshot:
+        return None
+    return json.dumps(snapshot)
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_valid_and_damaged_logs_fold_to_the_same_in_python_and_in_the_browser(part: int, tmp_path: Path) -> None:
     logs = many(part)
@@ -90,7 +101,7 @@ def test_valid_and_damaged_logs_fold_to_the_same_in_python_and_in_the_browser(pa
     for number, feeds in enumerate(logs):
         cut = number % (len(feeds) + 1)
         case = {"run_id": RUN, "language": ("en", "zh")[number % 2], "feeds": [as_json(feed) for feed in feeds]}
-        asked.append({**case, "cut": cut, "snapshot": json.dumps(fed(feeds[:cut], RunView(RUN)).snapshot())})
+        asked.append({**case, "cut": cut, "snapshot": stored(fed(feeds[:cut], RunView(RUN)))})
     answers = driven("view.mjs", asked, tmp_path)
     beyond = 0
     for case, feeds, answer in zip(asked, logs, answers, strict=True):
@@ -107,10 +118,11 @@ def test_valid_and_damaged_logs_fold_to_the_same_in_python_and_in_the_browser(pa
             continue
         assert same(answer["shown"]) == same(shown(view)), feeds
         assert same(answer["end"]) == whole, feeds
-        assert same(answer["resumed"]) == whole, (case["cut"], feeds)
-        other = RunView.from_snapshot(answer["middle"], case["language"])
-        assert same(fed(feeds[case["cut"] :], other).snapshot()) == whole, (case["cut"], feeds)
+        if case["snapshot"] is not None:
+            assert same(answer["resumed"]) == whole, (case["cut"], feeds)
+            other = RunView.from_snapshot(answer["middle"], case["language"])
+            assert same(fed(feeds[case["cut"] :], other).snapshot()) == whole, (case["cut"], feeds)
         view.close_transport()
         assert answer["closed"] == [view.status, view.message], feeds
     assert len(logs) > 1000
-    assert beyond < 20
+    assert beyond + sum(case["snapshot"] is None for case in asked) < 20

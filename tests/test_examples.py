@@ -87,6 +87,12 @@ recorded: done, tools {'c1': 'returned'}, answer 'Order 4711 is on its way.'
 without a check: succeeded, accepted: False
 with a check:    succeeded, accepted: True
 """,
+    "server_mounted": """\
+without a login: 401
+started: 201
+read to its end: done: 5 EUR
+and again: 204
+""",
     "start_and_return_id": """\
 started; the id has 32 characters
 done: Shipped on Friday.
@@ -108,7 +114,7 @@ def as_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def played(name: str, capsys: pytest.CaptureFixture[str]) -> str:
-    with no_network():
+    with no_network(loopback=True):
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     sys.modules.pop("_responses", None)
     return capsys.readouterr().out

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from agents_progress.errors import JournalUnavailable
 from agents_progress.events import Envelope
 from agents_progress.journal import MemoryJournal, Origin
-from agents_progress.journal.base import EVERYTHING, Scope
+from agents_progress.journal.base import EVERYTHING, RunRow, Scope
 from agents_progress.server import feeds, frames
 from agents_progress.server.feeds import Ending, Feed, Hub, Reader
 from agents_progress.sse import Decoder, Frame
@@ -64,6 +64,11 @@ class Counting(MemoryJournal):
         if self.away:
             raise JournalUnavailable("away; wait")
         return await super().read(run_id, after_seq, limit, scope=scope)
+
+    async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
+        if self.away:
+            raise JournalUnavailable("away; wait")
+        return await super().run(run_id, scope=scope)
 
     async def tail(self, run_id: str, after_seq: int = 0, *, scope: Scope = EVERYTHING) -> AsyncIterator[Envelope]:  # type: ignore[override]
         self.tails += 1
@@ -127,10 +132,10 @@ async def test_readers_at_the_same_place_share_the_reading_of_the_journal(counti
         with hub.reading("r", after) as reader:
             return seqs(await everything(reader))
 
-    cursors = [0] * 20 + [7] * 20
+    cursors = [0, 0, *range(30)]
     given = await asyncio.gather(*(read(after) for after in cursors))
     assert given == [list(range(after + 1, 1001)) for after in cursors]
-    assert len(counting.reads) <= 2 * (1000 // feeds.PAGE + 1)
+    assert len(counting.reads) <= 30 + 2 * (1000 // feeds.PAGE + 1)  # each by itself, it would be 250
 
 
 async def test_frames_that_gather_are_taken_together(journal: MemoryJournal) -> None:
@@ -228,6 +233,9 @@ async def test_what_a_feed_keeps_is_bounded_in_frames_and_in_bytes(journal: Memo
             assert len(feed.kept._frames) <= 100
             assert sum(map(len, feed.kept._frames)) == feed.kept._bytes <= 40_000
             assert feed.kept.head - feed.kept.first + 1 == len(feed.kept._frames)
+            for seq in range(feed.kept.first - 1, feed.kept.head):
+                assert feed.kept.after(seq).seq > seq
+            assert len(feed.kept._joined) <= frames.JOINS
         assert seqs(await everything(reader, 1001)) == list(range(2, 1002))
 
 
@@ -392,6 +400,66 @@ async def test_readers_are_told_to_come_back_when_the_journal_stays_away(
         assert await everything(reader) == []
         assert reader.ending is Ending.BYE
     assert caplog.records == []
+
+
+async def test_several_short_outages_are_not_one_long_one(counting: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "RETRY_S", 0.001)
+    await counting.append(ticks("r", 1, 1000))
+    hub = Hub(counting, patience=0.2)
+    with hub.reading("r", 1000) as near, hub.reading("r", 0) as behind:
+        await until(lambda: counting.tails == 1)
+        given = []
+        for seq in range(1001, 1004):
+            counting.away = True
+            assert await behind.take() == b""
+            await counting.append(ticks("r", seq, seq))
+            await until(lambda: counting.tails == 0)
+            counting.away = False
+            given += seqs(await everything(near, seq))
+            assert await behind.take() != b""
+            await asyncio.sleep(0.15)  # so that the first outage is longer ago than patience lasts
+        assert given == [1001, 1002, 1003]
+        assert behind.ending is None
+
+
+async def test_who_comes_back_after_an_outage_is_not_held_up_by_those_who_have_not_left_yet(
+    counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeds, "RETRY_S", 0.01)
+    await counting.append(ticks("r", 1, 5))
+    hub = Hub(counting, patience=0)
+    counting.away = True
+    with hub.reading("r") as staying:
+        await everything(staying)
+        await until(lambda: the_feed(hub).ending is Ending.BYE)
+        counting.away = False
+        with hub.reading("r") as back:
+            assert seqs(await everything(back, 5)) == [1, 2, 3, 4, 5]
+            staying_feed, back_feed = staying._feed, back._feed
+            assert staying_feed is not back_feed
+            with hub.reading("r", 5):
+                assert hub.readers("r") == 2
+        assert hub.watched == frozenset()
+
+
+async def test_news_in_the_middle_of_a_wave_reaches_those_who_were_woken_before_it(
+    journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeds, "SLICE", 1)
+    hub = Hub(journal)
+
+    async def read(first: bool) -> list[int]:
+        with hub.reading("r") as reader:
+            given = seqs(await everything(reader, 1))
+            if first:
+                await journal.append(ticks("r", 2, 2))
+            return given + seqs(await everything(reader, 2))
+
+    readers = [asyncio.create_task(read(number == 5)) for number in range(50)]
+    await until(lambda: hub.readers("r") == 50)
+    await until(lambda: len(the_feed(hub).waiting) == 50)
+    await journal.append(ticks("r", 1, 1))
+    assert await asyncio.gather(*readers) == [[1, 2]] * 50
 
 
 async def test_readers_are_told_to_come_back_when_the_journal_is_closed(

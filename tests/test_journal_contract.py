@@ -40,7 +40,7 @@ class TestSQLiteJournal(JournalContract):
 
 def test_every_backend_runs_the_whole_contract() -> None:
     tests = [name for name in dir(JournalContract) if name.startswith("test_")]
-    assert len(tests) >= 80
+    assert len(tests) >= 120
     for backend in (TestMemoryJournal, TestSQLiteJournal):
         assert [name for name in vars(backend) if name.startswith("test_")] == []
         assert issubclass(backend, JournalContract)

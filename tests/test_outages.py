@@ -1,4 +1,4 @@
-"""The short version of the bar `outage`: a store that is away for less than a lease loses nothing, for longer says so."""
+"""The short version of the bar `outage`: a store away for less than a lease loses nothing; for longer, it says so."""
 
 from __future__ import annotations
 

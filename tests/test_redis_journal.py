@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 import redis
+from bars.servers import Missing
+from bars.servers import Redis as OwnRedis
 
 from agents_progress.errors import (
     AppendConflict,
@@ -577,3 +579,22 @@ async def test_it_may_be_named_or_used_before_a_fork(journal: RedisJournal, pref
     assert await whole(journal, "parent") == ticks("parent", 1, 40)
     for n in range(3):
         assert await whole(journal, f"child-{n}") == ticks(f"child-{n}", 1, 20)
+
+
+def test_a_real_server_with_an_evicting_policy_is_refused_until_it_is_set_right() -> None:
+    async def refused_then_taken(url: str, admin: redis.Redis) -> None:
+        journal = open_journal(url)
+        for call in (journal.append(ticks("r", 1, 1)), journal.read("r"), journal.lease("r", 1.0)):
+            with pytest.raises(JournalUnavailable, match=r"allkeys-lru.*set maxmemory-policy to noeviction"):
+                await call
+        assert admin.dbsize() == 0
+        admin.config_set("maxmemory-policy", "noeviction")
+        await journal.append(ticks("r", 1, 1))
+        assert await whole(journal, "r") == ticks("r", 1, 1)
+        await journal.close()
+
+    try:
+        with OwnRedis(policy="allkeys-lru") as server, redis.Redis.from_url(server.url) as admin:
+            asyncio.run(refused_then_taken(server.url, admin))
+    except Missing as missing:
+        pytest.skip(str(missing))

@@ -68,7 +68,7 @@ async def start_and_pause(client: httpx.AsyncClient) -> tuple[str, dict[str, str
 
 
 async def test_a_run_is_cancelled_from_another_node_with_the_caller_as_actor(journal: MemoryJournal) -> None:
-    async with nodes(journal, turn(text("a"), wait(asyncio.Event().wait), text("b"))) as (ada, elsewhere):
+    async with nodes(journal, turn(text("a"), wait(asyncio.Event()), text("b"))) as (ada, elsewhere):
         run_id = (await ada.post("/runs", json={})).json()["run_id"]
         first = await elsewhere.post(f"/runs/{run_id}/cancel", json={})
         assert (first.status_code, first.json()) == (202, {"answer": "accepted"})
@@ -98,7 +98,7 @@ async def test_of_twenty_cancels_at_once_one_is_accepted(journal: MemoryJournal)
 
 
 async def test_a_pause_is_cancelled_and_so_is_the_run_that_went_on_from_it(journal: MemoryJournal) -> None:
-    held = turn(text("a"), wait(asyncio.Event().wait), text("b"))
+    held = turn(text("a"), wait(asyncio.Event()), text("b"))
     async with nodes(journal, asks("a"), held) as (ada, elsewhere):
         run_id, digests = await start_and_pause(ada)
         body = {"decision": "approve", "digest": digests["ask-1"]}

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
-from serving import ADA, BOB, OPS, by_token, caller, code, done, envelopes, feed, live, paused, service_of, write
+from agents import Runner, RunResultStreaming, function_tool
+from serving import (
+    ADA,
+    BOB,
+    OPS,
+    by_token,
+    caller,
+    code,
+    done,
+    envelopes,
+    feed,
+    live,
+    living,
+    paused,
+    scripted,
+    service_of,
+    write,
+)
 from starlette.applications import Starlette
 
+from agents_progress import current_run, progress
 from agents_progress.errors import UsageError
 from agents_progress.journal import MemoryJournal
 from agents_progress.server import Limits, runs_app
+from agents_progress.testing import call, text, turn
 from agents_progress.testing.contract.logs import Log
 from agents_progress.view import RunView
 
@@ -40,7 +60,7 @@ async def test_a_run_is_shown_with_its_status_its_sentence_and_its_silence(
     assert shown.pop("last_event_age") >= 0
     assert shown == {
         "run_id": "r1",
-        "task_id": "task-1",
+        "task_id": "r1",
         "title": None,
         "status": "done",
         "message": "Done: the run ended and the check passed",
@@ -77,7 +97,7 @@ async def test_a_live_run_says_which_call_it_has_been_working_on_and_for_how_lon
 async def test_a_paused_run_names_the_newest_run_of_its_task(journal: MemoryJournal, ada: httpx.AsyncClient) -> None:
     await write(journal, paused("r1"))
     assert (await ada.get("/runs/r1")).json()["continued_as"] is None
-    await write(journal, Log("r1.2").start(resumed_from="r1").end())
+    await write(journal, Log("r1.2").start(resumed_from="r1", task_id="r1").end())
     assert (await ada.get("/runs/r1")).json()["continued_as"] == "r1.2"
     assert (await ada.get("/runs/r1.2")).json()["continued_as"] is None
     listed = {run["run_id"]: run["continued_as"] for run in (await ada.get("/runs?status=waiting")).json()["runs"]}
@@ -157,6 +177,25 @@ async def test_repl_5_a_cursor_at_the_end_of_a_closed_log_is_told_to_stop(
     await write(journal, done("r1"))
     answer = await ada.get(f"/runs/r1/events{query}", headers=headers)
     assert (answer.status_code, answer.content) == (204, b"")
+
+
+async def test_a_feed_begins_with_the_stored_snapshot_and_goes_on_with_what_came_after_it(
+    journal: MemoryJournal, ada: httpx.AsyncClient
+) -> None:
+    await write(journal, done("r1"))
+    log = await journal.read("r1")
+    stored = RunView("r1")
+    for envelope in log[:2]:
+        stored.feed(envelope)
+    await journal.keep_snapshot("r1", stored.snapshot())
+    first, *rest = await feed(ada, "/runs/r1/events?snapshot=1")
+    assert (first.event, first.id) == ("snapshot", "2")
+    view, whole = RunView.from_snapshot(json.loads(first.data)), RunView("r1")
+    for frame in rest:
+        view.feed(frame.data)
+    for envelope in log:
+        whole.feed(envelope)
+    assert view.snapshot() == whole.snapshot()
 
 
 async def test_a_feed_begins_with_a_snapshot_when_asked_and_when_the_cursor_expired(
@@ -438,3 +477,57 @@ async def test_a_fault_of_ours_is_answered_without_a_word_about_it(
     assert (answer.status_code, code(answer)) == (500, "internal")
     assert "42" not in answer.text + caplog.text
     assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_run_that_is_asked_for_again_and_again_is_folded_on_from_where_it_was_left(
+    app: Starlette, journal: MemoryJournal, ada: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = live("r1")
+    await write(journal, log, sealed=False)
+    real, cursors = journal.read, list[int]()
+
+    async def read(run_id: str, after_seq: int = 0, limit: int = 1000, **more: Any) -> Any:
+        cursors.append(after_seq)
+        return await real(run_id, after_seq, limit, **more)
+
+    monkeypatch.setattr(journal, "read", read)
+    await asyncio.gather(*(ada.get("/runs/r1") for _ in range(3)))
+    log.say("tool.finished", call_id="c1")
+    await journal.append(log.envelopes)
+    assert (await ada.get("/runs/r1")).json()["open_call"] is None
+    assert cursors == [0, 3, 3, 3]
+    await journal.append(log.end().envelopes)
+    await ada.get("/runs/r1")
+    assert service_of(app).views._kept == {}
+
+
+async def test_so_many_live_views_are_kept_and_no_more(
+    app: Starlette, journal: MemoryJournal, ada: httpx.AsyncClient
+) -> None:
+    for number in range(70):
+        await write(journal, live(f"r{number}"), sealed=False)
+        await ada.get(f"/runs/r{number}")
+    assert list(service_of(app).views._kept) == [f"r{number}" for number in range(6, 70)]
+
+
+async def test_what_a_tool_says_of_itself_is_json_whatever_it_says(journal: MemoryJournal) -> None:
+    @function_tool
+    def measure() -> str:
+        current_run().report("a\ud800b", current=float("nan"), total=float("inf"))
+        with current_run().stage("\udfff"):
+            return "ok"
+
+    @progress
+    def work() -> RunResultStreaming:
+        return Runner.run_streamed(
+            scripted(turn(call("measure", {}, call_id="c1")), turn(text(".")), tools=[measure]), "go"
+        )
+
+    app = runs_app(journal, by_token, functions=[work])
+    async with living(app), caller(app) as ada:
+        path = (await ada.post("/runs", json={})).headers["location"]
+        said = envelopes(await feed(ada, f"{path}/events"))
+        assert (await ada.get(f"{path}/snapshot")).status_code == 200
+    (progressed,) = (each["payload"] for each in said if each["type"] == "tool.progress")
+    assert progressed == {"call_id": "c1", "message": "a\ufffdb", "current": None, "total": None}
+    assert [each["payload"]["title"] for each in said if each["type"].startswith("stage.")] == ["\ufffd"] * 2

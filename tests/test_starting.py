@@ -107,7 +107,8 @@ async def test_an_unknown_run_begins_at_its_first_envelope_with_the_lease_in_han
     assert (run.id, run.task_id) == ("r", "r") and (await run).kind == "succeeded" and leased
     await run.closed()
     log = await stored(shared, "r")
-    assert log.shape == ["run.started", "model.started", "model.completed", "run.ended"] and log.view.issues == []
+    assert log.shape == ["run.accepted", "run.started", "model.started", "model.completed", "run.ended"]
+    assert log.view.issues == []
     assert "attempt" not in log.of("run.started")[0]
     row = await shared.run("r")
     assert row is not None and row.sealed and row.lease_left_s is None
@@ -402,6 +403,36 @@ async def test_a_claim_that_was_not_finished_is_given_up_and_can_be_made_anew() 
     assert (await run).kind == "succeeded" and run.id == "r.2", "whether the first had begun is not known"
 
 
+async def test_a_pause_is_answered_by_a_journal_that_comes_back() -> None:
+    journal = Away("never")
+    bodies: list[str] = []
+
+    @function_tool(needs_approval=True)
+    def danger() -> str:
+        bodies.append("danger")
+        return "did"
+
+    run = started(scripted(turn(call("danger")), turn(text("done")), tools=[danger]), journal=journal)
+    await run
+    await run.closed()
+    journal.away = True
+    again = run.resume(approve="all")
+    await asyncio.sleep(0.1)
+    assert bodies == [] and not again._owner.finished.done()
+    journal.away = False
+    assert (await again).kind == "succeeded" and bodies == ["danger"]
+
+
+async def test_a_pause_is_not_answered_without_a_journal() -> None:
+    journal = Away("never")
+    danger = function_tool(needs_approval=True, name_override="danger")(lambda: "did")
+    run = started(scripted(turn(call("danger")), tools=[danger]), journal=journal, patience=0.1)
+    await run
+    journal.away = True
+    with pytest.raises(JournalUnavailable):
+        await run.resume(approve="all")
+
+
 # Functions that raise.
 
 
@@ -630,6 +661,15 @@ async def test_a_run_that_was_cancelled_while_it_was_reserved_is_cancelled(share
     outcome = await run
     assert (outcome.kind, outcome.requested_by, work.bodies) == ("cancelled", "ann", 0)
     assert (await stored(shared, "r")).of("cancel.requested") == [{"mode": "immediate", "actor": "ann"}]
+
+
+async def test_two_plain_calls_with_one_id_do_not_disturb_what_is_asked(journal: MemoryJournal) -> None:
+    first, second = (started(scripted(open_turn()), journal=journal, run_id="r") for _ in range(2))
+    await reach(first, "text.delta")
+    second.cancel()
+    assert (await second).kind == "unknown"
+    await journal.ask(Request("r", "cancel.immediate", {"mode": "immediate", "actor": "ann"}))
+    assert (await first).requested_by == "ann"
 
 
 async def test_a_lost_runs_lease_is_renewed_while_the_function_blocks_the_loop() -> None:

@@ -18,6 +18,7 @@ from psycopg.rows import TupleRow
 from agents_progress.errors import JournalClosed
 from agents_progress.journal.postgres_address import Address
 from agents_progress.journal.postgres_link import Link, WriteGathered
+from agents_progress.journal.threads import outcome_of
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ class Process:
                 work.close()
                 raise JournalClosed(f"the journal {self._address.name} was closed; open it again")
             doing = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return await asyncio.shield(asyncio.wrap_future(doing))
+        return await outcome_of(doing)
 
     def renew(self, query: str, values: Sequence[Any]) -> list[TupleRow]:
         """The answer to a statement that does no harm when it is made twice, over the connection of the caller's

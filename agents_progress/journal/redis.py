@@ -49,6 +49,7 @@ from agents_progress.journal.redis_upkeep import Upkeep, milliseconds
 from agents_progress.journal.redis_watch import Watch
 from agents_progress.journal.redis_writer import Batch, Writer
 from agents_progress.journal.tails import LOOK_S, asks
+from agents_progress.journal.threads import outcome_of
 from agents_progress.messages import Status
 
 T = TypeVar("T")
@@ -284,8 +285,7 @@ class RedisJournal(Journal):
 
     async def _write(self, opened: _Open, batch: Batch) -> None:
         opened.connections.tell(partial(opened.writer.put, batch))
-        # A caller that is cancelled leaves; its batch is written all the same.
-        await asyncio.shield(asyncio.wrap_future(batch.written))
+        await outcome_of(batch.written)
 
     def _parsed(self, bodies: list[bytes]) -> list[Envelope]:
         return [stored_envelope(body, self._address.shown) for body in bodies]

@@ -35,6 +35,7 @@ from agents_progress.journal.base import (
 )
 from agents_progress.journal.sqlite_file import BUSY_TIMEOUT_S, connect, translated
 from agents_progress.journal.tails import ASKED, Bell, Page, asks, follow
+from agents_progress.journal.threads import outcome_of
 from agents_progress.messages import Status
 
 T = TypeVar("T")
@@ -262,9 +263,8 @@ class SQLiteJournal(Journal):
         opened, write = self._opened(), _Write(work, run_id)
         opened.queue.append(write)
         opened.threads["writer"].submit(_write_gathered, opened)
-        # A caller that is cancelled leaves; what it asked for is written all the same.
-        answer: T = await asyncio.shield(asyncio.wrap_future(write.written))
-        return answer
+        result: T = await outcome_of(write.written)
+        return result
 
     async def _read(self, question: Callable[[sqlite3.Connection], T], role: str = "reader") -> T:
         opened = self._opened()

@@ -20,8 +20,10 @@ from agents_progress.journal.sqlite_read import RUN, Run, bodies, found_run, ins
 from agents_progress.standing import UPDATES
 
 _INSERTS: Final = [
-    (size, f"INSERT INTO envelopes VALUES {', '.join(['(?, ?, ?)'] * size)}") for size in (256, 32, 4, 1)
+    (size, f"INSERT INTO envelopes VALUES {', '.join(f'(?1, ?2 + {n}, ?{n + 3})' for n in range(size))}")
+    for size in (256, 32, 4, 1)
 ]
+"""The number of the run, the first sequence number, and as many bodies: what is counted here is not handed over."""
 
 _GIVE_BACK: Final = "UPDATE runs SET sealed = 1, deadline = NULL, exclusive = NULL"
 
@@ -73,7 +75,7 @@ def _extend(
         "UPDATE runs SET seq = ?1, updated_at = ?2, standing = ?3, written_seq = ?1, written_at = ?4 WHERE run = ?5",
         (envelopes[-1].seq, envelopes[-1].occurred_at, standing, time.time(), run),
     )
-    _insert(db, [(run, envelope.seq, body) for envelope, body in zip(envelopes, texts, strict=True)])
+    _insert(db, run, envelopes[0].seq, texts)
 
 
 def _begin(db: sqlite3.Connection, run: int, first: Envelope, origin: Origin) -> None:
@@ -91,12 +93,12 @@ def _begin(db: sqlite3.Connection, run: int, first: Envelope, origin: Origin) ->
     )
 
 
-def _insert(db: sqlite3.Connection, rows: Sequence[tuple[int, int, bytes]]) -> None:
+def _insert(db: sqlite3.Connection, run: int, first: int, texts: Sequence[bytes]) -> None:
     """Many rows a statement: after each one this thread must win the interpreter back from the event loop."""
     start = 0
     for size, statement in _INSERTS:
-        while len(rows) - start >= size:
-            db.execute(statement, [value for row in rows[start : start + size] for value in row])
+        while len(texts) - start >= size:
+            db.execute(statement, (run, first + start, *texts[start : start + size]))
             start += size
 
 

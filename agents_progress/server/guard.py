@@ -46,6 +46,8 @@ class Guard:
         self._direct = direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            return await send({"type": "websocket.close"})  # nothing here speaks it
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         begun = False

@@ -42,29 +42,24 @@ WORDS = "the order of the customer was found and its total is being added up now
 
 async def serve(arguments: argparse.Namespace) -> None:
     import uvicorn
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.routing import Route
 
     from agents_progress.events import Envelope
     from agents_progress.journal import open_journal
-    from agents_progress.server.feeds import Hub
-    from agents_progress.server.stream import EventStream
+    from agents_progress.server import runs_app
+    from agents_progress.server.limits import Limits
+    from agents_progress.server.principal import Principal
 
     with tempfile.TemporaryDirectory() as folder:
         url = "memory://" if arguments.journal == "memory" else f"sqlite:///{Path(folder, 'runs.db')}"
         journal = open_journal(url)
-        hub = Hub(journal)
-
-        async def feed(request: Request) -> EventStream:
-            return EventStream(hub, RUN, int(request.query_params.get("after_seq", 0)))
+        limits = Limits(readers=100_000, readers_per_owner=100_000)
+        app = runs_app(journal, lambda request, action, run: Principal("bench"), limits=limits)
 
         def envelope(seq: int) -> Envelope:
             text = " ".join(WORDS[(seq + place) % len(WORDS)] for place in range(10))
             payload = {"item_id": "msg_1", "index": seq, "text": text}
             return Envelope(f"{RUN}:{seq}", RUN, seq, "text.delta", "2026-10-07T08:00:01.250Z", payload)
 
-        app = Starlette(routes=[Route("/feed", feed)])
         config = uvicorn.Config(
             app, host=HOST, port=0, log_level="warning", backlog=4096, http=arguments.http, ws="none"
         )
@@ -72,8 +67,8 @@ async def serve(arguments: argparse.Namespace) -> None:
         serving = asyncio.create_task(server.serve())
         while not server.started:
             await asyncio.sleep(0.01)
-        say({"port": server.servers[0].sockets[0].getsockname()[1], "rss": rss_mb()})
         await journal.append([envelope(1)])
+        say({"port": server.servers[0].sockets[0].getsockname()[1], "rss": rss_mb()})
         await asyncio.to_thread(sys.stdin.readline)
         resident, cpu, start = rss_mb(), time.process_time(), time.monotonic()
         appended = []
@@ -84,10 +79,10 @@ async def serve(arguments: argparse.Namespace) -> None:
         await asyncio.sleep(max(0.0, start + SECONDS - time.monotonic()))
         cpu = time.process_time() - cpu
         facts = {"start": start, "cpu": cpu, "rss": resident, "peak": rss_mb(), "appended": appended}
-        facts["lags"] = hub.counts.lags
+        facts["lags"] = app.state.service.hub.counts.lags
         say(facts)
         await asyncio.to_thread(sys.stdin.readline)
-        hub.say_bye()
+        app.state.service.hub.say_bye()
         server.should_exit = True
         await serving
         await journal.close()
@@ -113,7 +108,7 @@ class Crowd:
         self.frames: dict[int, int] = {}
         self.ended_in_lf: dict[int, bool] = {}
         self.sampled: dict[int, list[tuple[float, int]]] = {}
-        request = b"GET /feed?after_seq=1 HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
+        request = f"GET /runs/{RUN}/events?after_seq=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
         for number in range(readers):
             sock = socket.create_connection((HOST, port))
             sock.sendall(request)

@@ -1,8 +1,9 @@
 """Kill -9 of an owner at random points of its whole life, on each durable backend.
 
-Of every run it leaves behind: what is stored is whole (numbers from 1 without a hole, each envelope valid, a fold without
-issues), holds all that any reader was given, and is not shown as done without its verdict. After the lease, two nodes
-race to declare it lost; one does, once, and the view says unknown. Another run is then finished on the same journal.
+Of every run it leaves behind: what is stored is whole (numbers from 1 without a hole, each envelope valid, a fold
+without issues), holds all that any reader was given, and is not shown as done without its verdict. After the lease, two
+nodes race to declare it lost; one does, once, and the view says unknown. Another run is then finished on the same
+journal.
 """
 
 from __future__ import annotations

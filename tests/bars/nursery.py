@@ -1,4 +1,4 @@
-"""A warm process that forks owners: each child begins its life within milliseconds, and can be killed at any moment of it.
+"""A warm process that forks owners: a child begins its life within milliseconds, and can be killed at any moment of it.
 
 The nursery reads a line of JSON per child, names what the child is to do, and answers with the child's pid.
 """

@@ -124,9 +124,8 @@ async def outage(
     lost = await other.expire()
     await asyncio.wait(tails, timeout=10)
     ends = Counter(outcome.kind for outcome in outcomes)
-    figures.say(
-        f"{name} ({was_away:.1f} s): {dict(ends)}, {len(lost)} lost; tails elsewhere began again {faults.total()} times {dict(faults)}"
-    )
+    again = f"tails elsewhere began again: {dict(faults)}"
+    figures.say(f"{name} ({was_away:.1f} s): {dict(ends)}, {len(lost)} lost; {again}")
     bad, faulty = 0, Counter[str]()
     for number, (run, told) in enumerate(zip(started, seen, strict=True)):
         stored = await other.read(run.id, limit=100_000)

@@ -1,4 +1,4 @@
-"""Where the journals of a bar are: an empty store of a durable backend, which any process can open as a node of its own."""
+"""Where the journals of a bar are: empty stores of a durable backend, which any process opens as a node of its own."""
 
 from __future__ import annotations
 

@@ -26,14 +26,11 @@ CASES = {"with its cursor at the end": f"after_seq={EVENTS - 1}", "from a snapsh
 
 async def serve() -> None:
     import uvicorn
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.routing import Route
 
     from agents_progress.events import Envelope
     from agents_progress.journal import open_journal
-    from agents_progress.server.feeds import Hub
-    from agents_progress.server.stream import EventStream
+    from agents_progress.server import runs_app
+    from agents_progress.server.principal import Principal
     from agents_progress.view import RunView
 
     def envelope(seq: int, type_: str, payload: dict[str, Any]) -> Envelope:
@@ -53,23 +50,14 @@ async def serve() -> None:
         for each in log[:-BEHIND]:
             view.feed(each)
         await journal.keep_snapshot(RUN, view.snapshot())
-        hub = Hub(journal)
-
-        async def feed(request: Request) -> EventStream:
-            after_seq, first = int(request.query_params.get("after_seq", 0)), None
-            await journal.run(RUN)
-            if "snapshot" in request.query_params:
-                first = await journal.snapshot(RUN)  # as it is stored: what came after it follows as frames
-            return EventStream(hub, RUN, after_seq, snapshot=first)
-
-        app = Starlette(routes=[Route("/feed", feed)])
+        app = runs_app(journal, lambda request, action, run: Principal("bench"))
         server = uvicorn.Server(uvicorn.Config(app, host=HOST, port=0, log_level="warning", ws="none"))
         serving = asyncio.create_task(server.serve())
         while not server.started:
             await asyncio.sleep(0.01)
         print(server.servers[0].sockets[0].getsockname()[1], flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        hub.say_bye()
+        app.state.service.hub.say_bye()
         server.should_exit = True
         await serving
         await journal.close()
@@ -77,7 +65,7 @@ async def serve() -> None:
 
 def resume(port: int, query: str) -> tuple[float, float, int]:
     """Milliseconds to the first byte and to the last frame there is, and the bytes read."""
-    request = f"GET /feed?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    request = f"GET /runs/{RUN}/events?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     start = time.perf_counter()
     with socket.create_connection((HOST, port)) as sock:
         sock.sendall(request)

@@ -21,7 +21,7 @@ answerEach(({ run_id, language, feeds, cut, snapshot }) => {
   });
   const end = view.snapshot();
   let resumed = null;
-  if (snapshot !== undefined) {
+  if (snapshot) {
     const other = RunView.fromSnapshot(snapshot, language);
     for (const feed of feeds.slice(cut)) other.feed(source(feed));
     resumed = other.snapshot();

@@ -94,7 +94,7 @@ def plain(output: Total) -> bool:
     return output.amount > 0
 
 
-checked = total.using(verify=accept, owner="mei", labels={"team": "a"}, task_id="t-1", deadline=60.0)
+checked = total.using(verify=accept, owner="mei", tenant="acme", labels={"team": "a"}, task_id="t-1", deadline=60.0)
 again = total.using(verify=plain, run_id="r-1", disclosure=Disclosure(arguments="all"))
 
 
@@ -117,6 +117,9 @@ async def use() -> None:
     async with total("x") as other:
         assert_type(other, Run)
         other.cancel("after_turn", actor="mei")
+    claimed = await checked.using(run_id="r-2", exclusive="c-1", exclusive_wait=5, unread=60.0).start("x", turns=1)
+    assert_type(claimed, Run)
+    assert_type(await later.start("x"), Run)
     assert_type(run.view, RunView)
     assert_type(run.outcome, Outcome | None)
     assert_type(run.error, BaseException | None)

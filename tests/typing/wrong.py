@@ -38,6 +38,9 @@ async def use(client: Client) -> None:
     total.using(owner="mei")(3)  # wrong
     total.using(user="mei")  # wrong
     total.run_sync(3)  # wrong
+    await total.start(3)  # wrong
+    print(total.start("x").id)  # wrong
+    total.using(exclusive=3)  # wrong
     later(question=3)  # wrong
     await body(3)  # wrong
     text: str = await body("x")  # wrong

@@ -1,0 +1,67 @@
+"""The table of the bars, and its runner: `python -m tests.bars [--only NAME ...] [--list]`."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+class Bar(NamedTuple):
+    """A command of this package, what it proves, and how long it takes on two cores, in minutes."""
+
+    name: str
+    what: str
+    arguments: str
+    minutes: float
+
+
+BARS: Final = (
+    Bar("kill", "an owner killed at 200 random points leaves whole logs, lost once, on every durable backend", "", 6),
+    Bar(
+        "kill_pooled", "the same through PgBouncer in transaction mode, 50 points", "--backend pgbouncer --points 50", 1
+    ),
+    Bar("outage", "20 runs lose nothing to a store that is frozen or crashed for 10 s", "", 4),
+    Bar("blocked", "a tool that blocks the loop for 20 s loses no lease", "", 2),
+    Bar("locked", "a foreign write lock on a SQLite journal delays, and never makes a hole", "", 4),
+    Bar("fuzz_sse", "100,000 inputs are decoded as the standard says, or refused", "", 1),
+    Bar("million", "a million events with ten readers take the memory of their text and 50 MB", "", 4),
+    Bar("crowd", "500 runs at 50 events/s on PostgreSQL: every reader gets everything", "", 2),
+    Bar("fanout", "one core serves 1,200 readers of 50 events/s, 99 % in time", "--readers 1200 1500", 1),
+    Bar("resume", "a reader at the end of 100,000 events sees its first byte in 50 ms", "", 1),
+    Bar("fuzz_routes", "100,000 requests to every route: no 500, no exception, nothing of another tenant", "", 5),
+)
+
+
+def run(bar: Bar) -> bool:
+    module = bar.name.removesuffix("_pooled")
+    print(f"\n== {bar.name}: {bar.what}", flush=True)
+    done = subprocess.run([sys.executable, "-m", f"tests.bars.{module}", *bar.arguments.split()], cwd=ROOT, check=False)
+    return done.returncode == 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bars", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=[bar.name for bar in BARS], help="these bars")
+    parser.add_argument("--list", action="store_true", help="print the table and run nothing")
+    chosen = parser.parse_args(arguments)
+    bars = [bar for bar in BARS if not chosen.only or bar.name in chosen.only]
+    if chosen.list:
+        for bar in bars:
+            print(f"{bar.name:12} {bar.minutes:4g} min  {bar.what}")
+        return 0
+    began = time.monotonic()
+    failed = [bar.name for bar in bars if not run(bar)]
+    print(f"\n{len(bars) - len(failed)} of {len(bars)} bars hold, {time.monotonic() - began:.0f} s", end="")
+    print(f"; FAILED: {', '.join(failed)}" if failed else "")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
