@@ -40,6 +40,14 @@ RETRY_AT_MOST_S: Final = 1.0
 UNSUPPORTED: Final = frozenset({"adapter.unsupported", "note.unsupported"})
 BREATH_S: Final = 0.00005
 """As long as a sleeping thread needs to wake."""
+LATE_S: Final = 0.1
+RHYTHM_S: Final = 0.001
+"""When an append takes longer than the first, the loop breathes at the pace of the second: among many runs each has
+little that waits, and together they leave the journal's thread no more of the interpreter than one that hurries.
+"""
+
+_breathed = 0.0
+"""When any loop of this process breathed last."""
 
 
 class RunLog:
@@ -85,7 +93,7 @@ class RunLog:
         self._unclaimed = True
         self._hold(Tenure(journal, run_id))
         self._hurry = asyncio.Event()
-        self._appending, self._not_before = False, 0.0
+        self._appending = self._not_before = 0.0
         self._snapshots = Snapshots(journal, view, logger)
         telemetry.watch(self)
 
@@ -156,9 +164,15 @@ class RunLog:
         A loop that is never idle starves it: at every turn it gives the interpreter away and takes it back before the
         thread has woken (one commit was seen to take six seconds). At the pace of a real model the loop is mostly idle.
         """
-        lag = len(self._pending) - LAG
-        if lag > 0 and self._appending:
+        global _breathed  # noqa: PLW0603 - the interpreter is shared by all loops
+        if not self._appending:
+            return
+        lag, now = len(self._pending) - LAG, time.monotonic()
+        if lag > 0:
             time.sleep(BREATH_S * (1 + lag // 128))
+        elif now > self._appending + LATE_S and now > _breathed + RHYTHM_S:
+            time.sleep(BREATH_S)
+            _breathed = now
 
     async def flush(self) -> None:
         """Wait until everything written so far is stored and delivered, or the log is broken."""
@@ -282,7 +296,7 @@ class RunLog:
         self._not_before = self._monotonic() + self.journal.gap_s
 
     async def _store(self, batch: list[Envelope]) -> None:
-        self._appending = True
+        self._appending = time.monotonic()
         try:
             async with asyncio.timeout(self._patience) as self._bound:
                 await self._append(batch)
@@ -294,7 +308,7 @@ class RunLog:
             if not self.broken:
                 self._deliver(batch)
         finally:
-            self._appending = False
+            self._appending = 0.0
 
     async def _append(self, batch: list[Envelope]) -> None:
         """Append, again and again while the journal is away; a repeat of what it took after all changes nothing.

@@ -20,6 +20,7 @@ from agents_progress.events import Envelope
 from agents_progress.journal import Journal, open_journal
 from agents_progress.journal.sqlite import SQLiteJournal
 from agents_progress.messages import MESSAGES
+from agents_progress.view import RunView
 from tests.commands import Command, Printed, child, refused
 from tests.feed_server import FEED, Asked, frames, head, honest, in_turn, row, serving, snapshot_frame, story, view_of
 from tests.logs import Log
@@ -306,6 +307,28 @@ async def test_a_tail_of_a_journal_goes_on_with_the_run_that_continues_a_paused_
         printed = await tailing
     assert printed.code == 0
     assert [line for line in printed.rows if line.startswith("run-1")] == ["run-1 · Clerk", "run-1.2 · Clerk"]
+
+
+async def test_a_journal_that_goes_away_while_an_answer_is_waited_for_ends_no_tail(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, faults = cli.tail.continuation, 2
+
+    async def shaky(journal: Journal, view: RunView) -> Any:
+        nonlocal faults
+        if faults:
+            faults -= 1
+            raise JournalUnavailable("away")
+        return await real(journal, view)
+
+    monkeypatch.setattr(cli.tail, "continuation", shaky)
+    async with written(tmp_path) as (journal, option):
+        await journal.append(story(outcome="paused"))
+        await journal.seal("run-1")
+        await journal.append(Log("run-1.2").start(resumed_from="run-1").end().check().envelopes)
+        await journal.seal("run-1.2")
+        printed = await told(command, "run-1", *option, "--continued")
+    assert (printed.code, faults) == (0, 0)
 
 
 @pytest.mark.parametrize("run_id", ["nope", "", "x" * 65, "a\x1b[31m"])

@@ -706,3 +706,23 @@ async def test_of_two_nodes_that_ask_for_one_key_one_waits_for_the_others_decisi
     asked = [node.lease(f"r{n}", 60, exclusive="k\x00") for n in range(8) for node in (journal, reopened)]
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert sum(isinstance(answer, LeaseHeld) for answer in answers) == 15
+
+
+NESTED = "-cenable_hashjoin=off -cenable_mergejoin=off"
+
+
+async def test_a_renewal_of_many_leases_and_another_writer_never_wait_for_each_other(store: Store) -> None:
+    # By this plan, which the planner takes for some numbers of runs, rows come in the order in which they are named.
+    journal = PostgresJournal(f"{store.url}&options={quote(f'-csearch_path={store.schema} {NESTED}')}")
+    names = ["c", "b", "a"]  # as they lie in the table: not in the order in which everybody locks them
+    leases = [await journal.lease(name, 60) for name in names]
+    lock = "SELECT 1 FROM progress_runs WHERE run_id = %s FOR UPDATE"
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = %s"
+    with psycopg.connect(store.url) as other:
+        other.execute(lock, ("a",))
+        renewal = asyncio.create_task(asyncio.to_thread(journal.renew, leases, 60))
+        while store.admin.execute(waiting, (store.schema,)).fetchone() != (1,):
+            await asyncio.sleep(0.01)
+        other.execute(lock, ("c",))
+    assert await renewal == []
+    await journal.close()

@@ -263,7 +263,7 @@ def test_a_port_that_is_taken_is_an_os_error_of_its_own_kind(here: Path) -> None
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(OSError, match="in use"):
+        with pytest.raises(UsageError, match="choose another --port"):
             serve(Serving("shop:quick", journal="memory://", port=taken.getsockname()[1]), print)
 
 

@@ -374,7 +374,10 @@ async def test_of_one_conversation_one_run_is_live(journal: MemoryJournal) -> No
         assert service_of(app)._in_flight.total() == 3
         release.set()
         await feed(ada, f"{first.headers['location']}/events")
-        assert (await ada.post("/runs", json=body("c1"))).status_code == 201
+        third = await ada.post("/runs", json=body("c1"), headers={"idempotency-key": "k"})
+        assert third.status_code == 201  # the key of a request that was refused is as good as new
+        again = await ada.post("/runs", json=body("c1"), headers={"idempotency-key": "k"})
+        assert (again.status_code, again.json()["run_id"]) == (200, third.json()["run_id"])
 
 
 async def test_a_journal_that_is_away_is_said_to_be_and_frees_the_place(app: Starlette, journal: MemoryJournal) -> None:

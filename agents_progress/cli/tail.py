@@ -85,9 +85,10 @@ async def _views(journal: Journal, reading: list[str], chosen: argparse.Namespac
 
 async def _continuation(journal: Journal, view: RunView) -> str:
     while True:
-        later = await continuation(journal, view)
-        if later is not None:
-            return later.run_id
+        with suppress(JournalUnavailable):
+            later = await continuation(journal, view)
+            if later is not None:
+                return later.run_id
         await asyncio.sleep(_LOOK_S)
 
 

@@ -75,10 +75,14 @@ _HOLDERS: Final = (
     "SELECT run_id FROM progress_runs WHERE exclusive = %s AND run <> %s AND generation > 0 "
     "AND deadline > clock_timestamp() LIMIT 1"
 )
+# Whoever locks several runs does so in the order of their ids, or two of them would wait for each other.
 _RENEW: Final = f"""
-UPDATE progress_runs runs SET deadline = {_FOR}
-FROM (SELECT * FROM unnest(%s::text[], %s::bigint[]) AS held (run_id, generation)) held
-WHERE runs.run_id = held.run_id AND runs.generation = held.generation AND runs.deadline > clock_timestamp()
+WITH held AS (
+    SELECT run FROM progress_runs runs
+    JOIN unnest(%s::text[], %s::bigint[]) AS asked (run_id, generation) USING (run_id, generation)
+    WHERE deadline > clock_timestamp() ORDER BY run_id FOR UPDATE OF runs
+)
+UPDATE progress_runs runs SET deadline = {_FOR} FROM held WHERE runs.run = held.run
 RETURNING runs.run_id, runs.generation
 """
 _LATE: Final = (
@@ -215,15 +219,15 @@ class PostgresJournal(Journal):
                 key = plain(exclusive)
                 # Of two nodes that ask for one key, the second waits until the first has decided.
                 await db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{CHANNEL} {key}",))
-                if await (await db.execute(_HOLDERS, (key, log.run))).fetchone():
-                    raise rules.held_elsewhere(exclusive, run_id)
+                if holder := await (await db.execute(_HOLDERS, (key, log.run))).fetchone():
+                    raise rules.held_elsewhere(exclusive, holder[0])
             answer = await (await db.execute(_LEASE, (maybe_plain(exclusive), ttl, log.run))).fetchone()
             return Lease(run_id, answer[0] if answer else 0)
 
         return await self._transact(work)
 
     def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
-        asked = ttl, [lease.run_id for lease in leases], [lease.generation for lease in leases]
+        asked = [lease.run_id for lease in leases], [lease.generation for lease in leases], ttl
         held = self._process().renew(_RENEW, asked)
         return [lease for lease in leases if (lease.run_id, lease.generation) not in held]
 

@@ -70,7 +70,7 @@ def serve(chosen: Serving, say: Callable[[str], object]) -> int:
     """Serve until a signal, and tell where with ``say``. The first SIGINT or SIGTERM ends in good order, the second at
     once.
 
-    Raises :exc:`UsageError` and :exc:`NotServable` before anything is bound, and OSError for a port that is taken.
+    Raises :exc:`UsageError`, for a port that is taken too, and :exc:`NotServable`, before anything is served.
     """
     _refuse_strangers(chosen)
     function = named(chosen.target)
@@ -144,9 +144,9 @@ def _bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-    except OSError:
+    except OSError as error:
         listening.close()
-        raise
+        raise UsageError(f"nothing can listen on {host}:{port} ({error.strerror}); choose another --port") from None
     return listening
 
 

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ CONNECTIONS: Final = "SELECT count(*) FROM pg_stat_activity WHERE application_na
 
 
 class Paced(Model):
-    """A delta at each beat of a clock that all models share; one that is late says all it missed at once."""
+    """A delta at each beat of a clock that all models share; one that is late says what it missed at once."""
 
     def __init__(self, begins: float, deltas: int) -> None:
         self.begins = begins
@@ -45,9 +46,7 @@ class Paced(Model):
         yield response_created()
         word = text_delta("word ")
         for number in range(self.deltas):
-            ahead = self.begins + number / RATE - time.monotonic()
-            if ahead > 0:
-                await asyncio.sleep(ahead)
+            await asyncio.sleep(max(self.begins + number / RATE - time.monotonic(), 0))
             yield word
         yield response_completed(message_item("word " * self.deltas))
 
@@ -118,16 +117,17 @@ async def crowd(runs: int, seconds: float, figures: Figures) -> None:
             await run.closed()
         rows = await journal.runs(limit=runs + 1)
         stored = {row.run_id: row.seq for row in rows}
-        drops = sum(stored[run.id] - count for run, count in zip(started, counts, strict=True))
+        drops = sum(stored.get(run.id, 0) - count for run, count in zip(started, counts, strict=True))
+        errors = Counter(f"{type(run.error).__name__}: {run.error}"[:200] for run in started if run.error is not None)
         await journal.close()
-    kinds = {outcome.kind for outcome in outcomes}
+    kinds = Counter(outcome.kind for outcome in outcomes)
     rate = f"{sum(counts) / took:,.0f} envelopes/s over {took:.1f} s, {spent / took * 100:.0f} % of a core"
     figures.say(f"{runs} runs, {RATE} events/s each for {seconds:g} s: {rate}, {connections} connections")
     figures.say(
         f"append {spread(appends.took)} ({len(appends.took):,} of {appends.envelopes / max(len(appends.took), 1):.1f})"
     )
     figures.say(f"loop late by {spread(lags)}; a reader has a word after {spread(late)}")
-    figures.hold(kinds == {"succeeded"}, f"endings {kinds}")
+    figures.hold(set(kinds) == {"succeeded"}, f"endings {dict(kinds)} {dict(errors.most_common(3))}")
     figures.hold(drops == 0 and min(counts) > deltas, f"{drops} drops of {sum(stored.values()):,} envelopes")
 
 

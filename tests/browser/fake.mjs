@@ -13,7 +13,9 @@ export const envelope = (seq, type, payload) => ({
 /** A run of so many deltas, with its ending. */
 export function log(deltas = 4, ending = [["run.ended", { outcome: "failed", final_output: null }]]) {
   const said = [["run.started", { agent: "Clerk", task_id: "t", parent: null, resumed_from: null }]];
-  for (let index = 0; index < deltas; index += 1) said.push(["text.delta", { item_id: "m", index, text: `流${index} ` }]);
+  for (let index = 0; index < deltas; index += 1) {
+    said.push(["text.delta", { item_id: "m", index, text: `流${index} ` }]);
+  }
   return [...said, ...ending].map(([type, payload], place) => envelope(place + 1, type, payload));
 }
 
@@ -24,7 +26,8 @@ export const CHECKED = [
 
 export const frame = (step) => `id: ${step.seq}\ndata: ${JSON.stringify(step)}\n\n`;
 export const frames = (steps) => steps.map(frame).join("");
-export const snapshotFrame = (snapshot) => `event: snapshot\nid: ${snapshot.seq}\ndata: ${JSON.stringify(snapshot)}\n\n`;
+export const snapshotFrame = (snapshot) =>
+  `event: snapshot\nid: ${snapshot.seq}\ndata: ${JSON.stringify(snapshot)}\n\n`;
 export const BYE = "event: bye\nretry: 4000\ndata: {}\n\n";
 
 export const json = (value, status = 200, headers = {}) =>

@@ -16,8 +16,20 @@ HERE = Path(__file__).parent
 PAGE = Path(str(files("agents_progress").joinpath("server/page")))
 NODE = shutil.which("node")
 
+OLDEST = (20, 19)
+"""The first that reads a module of a browser without being told what it is."""
+
+
+def _is_usable() -> bool:
+    if NODE is None:
+        return False
+    version = subprocess.run([NODE, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
+    major, minor, _ = version.removeprefix("v").split(".")
+    return (int(major), int(minor)) >= OLDEST
+
+
 needs_node = pytest.mark.skipif(
-    NODE is None, reason="the browser's modules are tested in Node 20 or newer, which is missing"
+    not _is_usable(), reason="the browser's modules are tested in Node 20.19 or newer, which is missing"
 )
 
 

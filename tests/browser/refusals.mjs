@@ -31,7 +31,8 @@ for (const value of noJson) [value, fields(value), fields({ a: value }), fields(
 
 const noEnvelope = [
   null, 1, "text", [], {}, fields(null), fields([]), fields({}, { seq: 1.5 }), fields({}, { extra: 1 }),
-  new Uint8Array([0xff]), "", "NaN", "x".repeat(17 * 1024 * 1024), "[".repeat(1_000_000), "9".repeat(200_000), '{"a":'.repeat(100_000),
+  new Uint8Array([0xff]), "", "NaN", "x".repeat(17 * 1024 * 1024), "9".repeat(200_000),
+  "[".repeat(1_000_000), '{"a":'.repeat(100_000),
 ];
 noEnvelope.forEach(refused);
 

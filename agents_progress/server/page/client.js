@@ -78,9 +78,6 @@ export async function connect(url, options = {}) {
   return new Follower(url, options).follow();
 }
 
-/** Whether nothing can come after what the view has seen. After a success its verdict may. */
-const isOver = ({ terminal, verdict }) => terminal !== null && (terminal.outcome !== "succeeded" || verdict !== null);
-
 class Follower {
   #failures = 0;
   #retry_ms = FIRST_MS;
@@ -101,12 +98,18 @@ class Follower {
     return this.view.issues.length > this.known;
   }
 
+  /** Whether nothing can come after what the view has seen. After a success its verdict may. */
+  get over() {
+    const { terminal, verdict } = this.view;
+    return !this.holed && terminal !== null && (terminal.outcome !== "succeeded" || verdict !== null);
+  }
+
   async follow() {
     for (;;) {
       const { seq } = this.view;
       const opened = this.clock.now();
-      const { over, error } = await this.#attempt();
-      if (over || (isOver(this.view) && !this.holed)) break;
+      const { over, error } = this.over ? { over: true } : await this.#attempt();
+      if (over || this.over) break;
       const fine = this.#sentAway || this.view.seq > seq || this.clock.now() - opened > LONGEST_MS;
       this.#failures = fine && !this.holed ? 0 : this.#failures + 1;
       await this.#rest(error);
@@ -120,7 +123,6 @@ class Follower {
   async #attempt() {
     const { signal } = this.options;
     try {
-      signal?.throwIfAborted();
       return { over: await this.#connection() };
     } catch (error) {
       signal?.throwIfAborted();
@@ -196,7 +198,6 @@ class Follower {
       if (this.#sentAway) return;
       if (this.holed) throw new Error("an envelope is missing or damaged");
     }
-    decoder.finish();
   }
 
   // What a frame does.
@@ -211,6 +212,7 @@ class Follower {
   replace(snapshot) {
     const view = RunView.fromSnapshot(snapshot, this.language);
     if (view.run_id !== this.view.run_id) throw new BadSnapshot("the snapshot is that of another run");
+    if (view.seq < this.view.seq && !this.holed) return; // of a node that lags; what is shown is newer and sound
     this.view = view;
     this.known = view.issues.length;
   }
