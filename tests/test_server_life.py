@@ -339,14 +339,14 @@ async def test_a_journal_that_was_named_by_its_url_is_closed_with_the_app(tmp_pa
 
 async def test_a_run_that_is_just_being_started_is_drained_too(journal: MemoryJournal) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
-    real = journal.reserve
+    real = journal.lease
 
-    async def reserve(*args: Any, **kwargs: Any) -> None:
+    async def lease(*args: Any, **kwargs: Any) -> Any:
         begun.set()
         await go_on.wait()
-        await real(*args, **kwargs)
+        return await real(*args, **kwargs)
 
-    journal.reserve = reserve  # type: ignore[method-assign]
+    journal.lease = lease  # type: ignore[method-assign]
     app = runs_app(journal, by_token, functions=[holding(asyncio.Event())], drain_s=0.01)
     async with living(app), caller(app) as ada:
         starting = asyncio.create_task(ada.post("/runs", json={}))

@@ -25,7 +25,7 @@ REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
     "no_such_path": (404, "There is nothing here; runs are at /runs"),
     "method_not_allowed": (405, "This path does not take this method"),
     "slow_body": (408, "The body did not arrive in time; send it again"),
-    "busy": (409, "Another run of the same conversation is running; wait for its end, and use a new Idempotency-Key"),
+    "busy": (409, "Another run of the same conversation is running; wait for its end"),
     "key_reused": (409, "The Idempotency-Key was used for another request; use a new one"),
     "already_answered": (409, "Somebody answered this first"),
     "not_waiting": (409, "The run does not wait for this answer (any more)"),
