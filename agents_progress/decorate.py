@@ -66,8 +66,8 @@ class Decorated(Generic[P]):
         return plan.run_id
 
     async def start(self, *args: P.args, **kwargs: P.kwargs) -> Run:
-        """Claim the run in the journal, and only then start it: for jobs that may be delivered twice, for reserved runs
-        and for ``exclusive``.
+        """Claim the run in the journal, where it is accepted from then on, and only then start it: for jobs that may be
+        delivered twice, for reserved runs and for ``exclusive``.
 
         With ``using(run_id=...)`` one that was reserved goes on under its task, and one that was lost is begun anew as
         the next attempt of its task. Raises :exc:`LeaseHeld` for one that has an owner, or whose exclusive key another
@@ -82,6 +82,7 @@ class Decorated(Generic[P]):
             raise UsageError("runs share an exclusive key in a journal; name it with `journal=`")
         plan = self._options.plan(self._function, parent=_parent())
         plan = await plan.claimed(wait=self._options.exclusive_wait, anew=True)
+        plan = await plan.announced()
         try:
             return self._begun(plan, args, kwargs)
         except BaseException:

@@ -18,7 +18,7 @@ from pydantic_core import SchemaValidator, from_json, to_json
 from typing_extensions import TypedDict
 
 from agents_progress.errors import BadEnvelope, BadPayload, UnknownEventType
-from agents_progress.payloads import NOTE_PREFIX, PAYLOADS, PRIVATE, STRICT
+from agents_progress.payloads import NOTE_PREFIX, PAYLOADS, PRIVATE, STRICT, is_finite
 
 PROTOCOL: Final = "agents-progress/1"
 MAX_ENVELOPE_BYTES: Final = 16 * 1024 * 1024
@@ -162,6 +162,8 @@ def parse_envelope(source: object) -> Envelope:
         raise
     except (ValueError, TypeError, RecursionError) as error:
         raise BadEnvelope("this has no strict JSON form; send one envelope as UTF-8 JSON") from error
+    if not is_finite(plain):
+        raise BadEnvelope("a number of the envelope is larger than any float; send finite numbers")
     try:
         fields = _envelope_validator().validate_python(plain)
     except ValidationError as error:

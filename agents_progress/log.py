@@ -93,7 +93,7 @@ class RunLog:
         self._unclaimed = True
         self._hold(Tenure(journal, run_id))
         self._hurry = asyncio.Event()
-        self._appending, self._not_before = 0.0, 0.0
+        self._appending = self._not_before = 0.0
         self._snapshots = Snapshots(journal, view, logger)
         telemetry.watch(self)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -25,6 +26,10 @@ from agents_progress.verify import Verifier
 
 _OPENED: Final[dict[str, Journal]] = {}
 """One journal a URL and process, so that all decorated functions share its writer."""
+
+
+LONGEST_FIRST_ID: Final = 58
+"""Characters of a run id that an application chooses, at most."""
 
 
 def shared_journal(url: str) -> Journal:
@@ -96,6 +101,11 @@ class Options:
             given = getattr(self, name)
             if given is not None and not is_run_id(given):
                 raise UsageError(f"{name} {given!r:.80} is no id; use 1 to 64 of letters, digits, '.', '_' and '-'")
+        if self.run_id is not None and not _is_first_id(self.run_id):
+            raise UsageError(
+                f"run_id {self.run_id!r} leaves no room for the runs that continue it as .2, .3 and so on; use at most "
+                f"{LONGEST_FIRST_ID} characters, and no number after a dot at the end"
+            )
         if self.language not in LANGUAGES:
             raise UsageError(f"language {self.language!r} is not spoken here; choose of {', '.join(LANGUAGES)}")
         if self.unknown_items not in ("block", "note"):
@@ -172,6 +182,10 @@ class Options:
             given=chosen == self.run_id,
             shared=self.journal is not None,
         )
+
+
+def _is_first_id(run_id: str) -> bool:
+    return len(run_id) <= LONGEST_FIRST_ID and re.fullmatch(r".*\.[0-9]+", run_id, re.ASCII) is None
 
 
 def switched_off() -> bool:

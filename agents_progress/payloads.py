@@ -9,11 +9,12 @@ Source of the shapes: section "The protocol" of the design; names and types are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
-from pydantic import ConfigDict, Field, JsonValue, StringConstraints, with_config
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints, with_config
 from typing_extensions import TypedDict
 
 Name: TypeAlias = Annotated[str, StringConstraints(max_length=512)]
@@ -39,11 +40,30 @@ Decision: TypeAlias = Literal["approved", "rejected", "expired", "cancelled"]
 UsageStatus: TypeAlias = Literal["reported", "partial", "unavailable"]
 
 
+def is_finite(value: object) -> bool:
+    """Whether every float in a JSON value is one that JSON can say; ``1e400`` is read as an infinite one."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    return not isinstance(value, list) or all(map(is_finite, value))
+
+
+def _finite(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if not is_finite(value):
+        raise ValueError("not a finite number")
+    return value
+
+
+Free: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
+"""Any JSON object. That its numbers are finite is checked here: pydantic does not hold what is free to `STRICT`."""
+
+
 @with_config(STRICT)
 class Payload(TypedDict, total=False):
     """What every payload may carry: ``x`` holds additive detail that readers ignore."""
 
-    x: dict[str, JsonValue]
+    x: Free
 
 
 @with_config(STRICT)
@@ -228,7 +248,7 @@ class RunEnded(Payload):
     partial: NotRequired[bool]
     completed_anyway: NotRequired[bool]
     requested_by: NotRequired[Name | None]
-    evidence: NotRequired[dict[str, JsonValue]]
+    evidence: NotRequired[Free]
 
 
 class RunLost(Payload):

@@ -10,9 +10,10 @@ from agents_progress.caps import Caps
 from agents_progress.claim import Claim, claim
 from agents_progress.clock import Clock
 from agents_progress.coalesce import Coalesce
-from agents_progress.disclosure import Disclosure, Draft
+from agents_progress.disclosure import Disclosure, Draft, Screen
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
+from agents_progress.journal.rules import accepted
 from agents_progress.messages import Language
 from agents_progress.payloads import Parent
 from agents_progress.verify import Verifier
@@ -63,6 +64,20 @@ class Plan:
         whose = known.origin
         origin = replace(self.origin, owner=whose.owner, tenant=whose.tenant, labels=whose.labels)
         return replace(plan, task_id=known.task_id, title=known.title or self.title, origin=origin)
+
+    async def announced(self) -> Plan:
+        """The same plan, once every node knows its claimed run as accepted; one that was reserved is known already."""
+        taken = self.claim
+        if taken is None or taken.said:
+            return self
+        first = accepted(self.run_id, self.task_id, Screen(self.disclosure).mask(self.title))
+        try:
+            lease = await taken.tenure.begin()
+            await self.journal.append([first], origin=self.origin, claim=True, lease=lease)
+        except BaseException:
+            taken.tenure.leave()
+            raise
+        return replace(self, claim=replace(taken, said=(first,)))
 
     def started(self, agent: str, resumed_from: str | None = None) -> Draft:
         """What a run says first when it really begins."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextvars import Context
 from itertools import count
+from math import isfinite
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from agents_progress.payloads import CancelMode
 from agents_progress.plan import Beginning, Plan
 from agents_progress.source import CancelledPause, Source
 from agents_progress.telemetry import RunLogger
+from agents_progress.unicode import valid
 from agents_progress.view import RunView
 
 
@@ -172,7 +174,7 @@ class Run:
         self._report("tool.progress", payload)
 
     def _report(self, type_: str, payload: dict[str, Any]) -> None:
-        drafts = ((type_, payload),)
+        drafts = ((type_, {name: _publishable(value) for name, value in payload.items()}),)
         if _running_loop() is self._loop:
             self._owner.emit("report", drafts)
         elif not self._loop.is_closed():
@@ -208,6 +210,13 @@ class Run:
                 f"run {self.id} belongs to another event loop or thread; go through loop.call_soon_threadsafe or "
                 "asyncio.run_coroutine_threadsafe of the loop that started it"
             )
+
+
+def _publishable(value: Any) -> Any:
+    """What an application says of its own work, as JSON can carry it."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return valid(value) if isinstance(value, str) else value
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

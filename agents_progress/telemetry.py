@@ -174,11 +174,20 @@ def _word(text: str) -> str:
 # Log records.
 
 
-class RunLogger(logging.LoggerAdapter[logging.Logger]):
-    """Log records about one run: each names it, and carries ``run_id``, ``task_id`` and ``trace_id``.
+def about(run_id: str, task_id: str | None = None, labels: Mapping[str, str] | None = None) -> dict[str, str | None]:
+    """What a log record about a run carries beside its words, as its ``extra``; None for what is not known here.
 
-    The trace id is that of the current OpenTelemetry span, else the run's label of this name, else None.
+    The trace id is that of the current OpenTelemetry span, else the run's label of this name.
     """
+    return {
+        "run_id": run_id,
+        "task_id": task_id,
+        "trace_id": current_trace_id() or (labels or {}).get("trace_id"),
+    }
+
+
+class RunLogger(logging.LoggerAdapter[logging.Logger]):
+    """Log records about one run: each names it in its words, and carries what :func:`about` gives."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__(logging.getLogger("agents_progress"))
@@ -186,8 +195,7 @@ class RunLogger(logging.LoggerAdapter[logging.Logger]):
         self.labels: Mapping[str, str] = {}
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        trace_id = current_trace_id() or self.labels.get("trace_id")
-        kwargs["extra"] = {"run_id": self.run_id, "task_id": self.task_id, "trace_id": trace_id}
+        kwargs["extra"] = about(self.run_id, self.task_id, self.labels)
         return f"agents_progress: run {self.run_id}: {msg}", kwargs
 
 

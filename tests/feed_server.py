@@ -173,3 +173,22 @@ def in_turn(*handles: Handle) -> Handle:
         await (left.pop(0) if len(left) > 1 else left[0])(asked)
 
     return handle
+
+
+def row(**changed: Any) -> dict[str, Any]:
+    """What a server says of a run."""
+    return {
+        "run_id": "run-1",
+        "task_id": "run-1",
+        "title": None,
+        "status": "running",
+        "message": "",
+        "seq": 1,
+        "started_at": "",
+        "updated_at": "",
+        "labels": {},
+        "sealed": False,
+        "last_event_age": 0.0,
+        "continued_as": None,
+        **changed,
+    }

@@ -370,6 +370,8 @@ async def test_too_much_that_waits_for_a_journal_breaks_the_log_at_once(answers:
     assert isinstance(run.error, JournalUnavailable) and "MiB wait for the journal" in str(run.error)
     assert run.result.final_output == "hel" + "x" * 200_000, "the user's own run is whole"
     assert (await stored(journal, run.id)).endings == []
+    log: Any = run._owner.log
+    assert log._pending == [] and log.pending_bytes == 0, "nothing is kept for it"
 
 
 async def test_what_waits_is_counted_until_it_is_stored() -> None:

@@ -10,66 +10,25 @@ import re
 import subprocess
 import sys
 import types
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from agents_progress import cli
 from agents_progress.errors import BadRecording
-from agents_progress.events import Envelope, json_schema
+from agents_progress.events import json_schema
 from agents_progress.journal import DEFAULT_URL, open_journal
 from agents_progress.messages import LANGUAGES, MESSAGES, Language
 from agents_progress.recordings import built_in, load
 from agents_progress.view import RunView
+from tests.commands import AT, Command, Printed, child, journal_with, refused, wire
 from tests.logs import Log
 
 VECTORS = files("agents_progress").joinpath("vectors/progress_cases.json").read_text(encoding="utf-8")
 CASES: list[dict[str, Any]] = json.loads(VECTORS)
 by_case = pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-AT = "2026-10-07T08:00:01Z"
-
-
-class Printed(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def rows(self) -> list[str]:
-        return self.out.splitlines()
-
-
-Command = Callable[..., Printed]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs one command in an empty working directory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments: str) -> Printed:
-        try:
-            code = cli.main(arguments)
-        except SystemExit as left:
-            code = int(str(left.code))
-        return Printed(code, *capsys.readouterr())
-
-    return run
-
-
-def refused(printed: Printed, words: str) -> None:
-    """One sentence on the error stream, nothing else, and exit code 2."""
-    assert re.search(words, printed.err), printed.err
-    assert (printed.code, printed.out, printed.err.count("\n")) == (2, "", 1)
-    assert printed.err.startswith("agents-progress: ") and "Traceback" not in printed.err
-
-
-def wire(number: int, type_: str, run_id: str = "run-1", **payload: Any) -> dict[str, Any]:
-    return Envelope(f"{run_id}:{number}", run_id, number, type_, AT, payload).to_dict()
 
 
 STARTED = wire(1, "run.started", agent="Clerk", task_id="t", parent=None, resumed_from=None, title="Report")
@@ -253,20 +212,6 @@ def test_a_schema_file_is_compared(command: Command, tmp_path: Path) -> None:
 # runs, show
 
 
-def journal_with(path: Path, *batches: list[dict[str, Any]]) -> str:
-    url = f"sqlite:///{path}"
-
-    async def fill() -> None:
-        journal = open_journal(url)
-        await journal.runs()
-        for batch in batches:
-            await journal.append([Envelope(**{k: v for k, v in item.items() if k != "protocol"}) for item in batch])
-        await journal.close()
-
-    asyncio.run(fill())
-    return url
-
-
 def test_runs_are_listed_newest_first_with_their_status(command: Command, tmp_path: Path) -> None:
     second = [{**STARTED, "event_id": "run-2:1", "run_id": "run-2"}]
     url = journal_with(tmp_path / "j.db", [STARTED, ENDED], second)
@@ -442,12 +387,7 @@ def test_wrong_options_are_refused(command: Command, arguments: list[str]) -> No
 
 def test_every_command_that_touches_a_journal_can_be_told_which(command: Command) -> None:
     told = [item.name for item in cli.COMMANDS if "--journal URL" in command(item.name, "--help").out]
-    assert told == ["runs", "show", "tail", "export", "prune", "demo"]
-
-
-def child(*arguments: str, **more: Any) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen([sys.executable, "-m", "agents_progress", *arguments], env=environment, **more)
+    assert told == ["runs", "show", "why", "tail", "export", "prune", "serve", "demo"]
 
 
 def test_the_package_runs_as_a_module() -> None:

@@ -28,6 +28,7 @@ from tests.feed_server import (
     head,
     honest,
     in_turn,
+    row,
     serving,
     snapshot_frame,
     story,
@@ -485,24 +486,6 @@ async def test_a_paused_run_is_followed_into_the_one_that_continues_it(monkeypat
         both = [(view.run_id, view.status) async for view in client.follow("run-1", continued=True)]
     assert alone[-1] == ("run-1", "waiting")
     assert both[-1] == ("run-1.2", "done") and both[: len(alone)] == alone
-
-
-def row(**changed: Any) -> dict[str, Any]:
-    return {
-        "run_id": "run-1",
-        "task_id": "run-1",
-        "title": None,
-        "status": "running",
-        "message": "",
-        "seq": 1,
-        "started_at": "",
-        "updated_at": "",
-        "labels": {},
-        "sealed": False,
-        "last_event_age": 0.0,
-        "continued_as": None,
-        **changed,
-    }
 
 
 # When to try again.

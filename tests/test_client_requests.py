@@ -15,8 +15,7 @@ import pytest
 from agents_progress.client import Client, link, pace
 from agents_progress.client.address import authorization
 from agents_progress.errors import Refused, Unreachable, UsageError
-from tests.feed_server import Asked, Handle, head, in_turn, serving
-from tests.test_client import row
+from tests.feed_server import Asked, Handle, head, in_turn, row, serving
 
 SECRET = "tok-5ecret"
 

@@ -257,6 +257,29 @@ def test_what_is_no_envelope_raises_bad_envelope_and_nothing_else(source: object
     assert parse_known(source) is None
 
 
+@pytest.mark.parametrize("token", ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "9" * 400 + ".0"])
+@pytest.mark.parametrize(
+    ("type_", "payload"),
+    [
+        ("note.a", {"a": [0.5]}),
+        ("agent.changed", {"agent": "A", "x": {"a": [0.5]}}),
+        ("run.ended", {"outcome": "failed", "final_output": None, "evidence": {"a": 0.5}}),
+        ("tool.progress", {"call_id": "c1", "message": "m", "current": 0.5, "total": None}),
+    ],
+    ids=["note", "x", "evidence", "count"],
+)
+def test_a_number_that_is_not_finite_is_no_strict_json_wherever_it_stands(
+    token: str, type_: str, payload: dict[str, Any]
+) -> None:
+    text = envelope(1, type_, payload).to_json().decode()
+    assert parse(text).payload == payload
+    text = text.replace("0.5", token)
+    for source in (text, text.encode()):
+        assert parse_known(source) is None
+        with pytest.raises(BadEnvelope):
+            parse(source)
+
+
 def test_the_largest_exact_number_is_the_last_one() -> None:
     assert parse(envelope(2**53, "note.a").to_json()).seq == 2**53
     with pytest.raises(BadEnvelope):

@@ -17,6 +17,7 @@ from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import MESSAGES
 from agents_progress.sdk import compat
 from agents_progress.testing import ScriptedAPI, Turn, call, no_network, text, turn
+from tests.feed_server import Asked, honest, row, serving, story
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -106,6 +107,16 @@ def test_the_other_blocks_run_too(
     frames, looked = asyncio.run(play())
     assert frames == "On Friday."
     assert looked.startswith(("checking: ", "done: "))
+
+
+async def test_the_block_about_another_process_follows_a_run_there(capsys: pytest.CaptureFixture[str]) -> None:
+    async def handle(asked: Asked) -> None:
+        await (asked.answer(201, row()) if asked.path == "/runs" else honest(story())(asked))
+
+    async with serving(handle) as server:
+        status = await executed(block("Runs in another process"))["ask_elsewhere"](server.url)
+    assert status == "done"
+    assert capsys.readouterr().out == f"done {MESSAGES['done']['en']}\n"
 
 
 def test_the_table_of_statuses_is_that_of_the_messages() -> None:

@@ -49,6 +49,13 @@ async def test_using_sets_what_belongs_to_one_request(journal: MemoryJournal) ->
     assert "output" not in (await stored(journal, again.id)).of("tool.finished")[0]
 
 
+@pytest.mark.parametrize("run_id", ["job.7", "a.b.12", "x" * 59])
+def test_a_run_id_that_its_continuation_could_not_carry_on_is_refused(run_id: str) -> None:
+    with pytest.raises(UsageError, match="no number after a dot"):
+        Options(run_id=run_id)
+    Options(run_id="job.v7", task_id=run_id)
+
+
 @pytest.mark.parametrize("bad", ["", "a b", "x" * 65, "run\n", "../etc", "é"])
 def test_a_bad_id_is_refused_before_anything_starts(bad: str) -> None:
     @progress

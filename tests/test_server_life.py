@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -327,6 +328,35 @@ async def test_a_journal_that_was_given_is_left_open(journal: MemoryJournal) -> 
     async with living(runs_app(journal, by_token)):
         pass
     assert not journal.closed
+
+
+async def test_a_journal_that_was_named_by_its_url_is_closed_with_the_app(tmp_path: Path) -> None:
+    app = runs_app(f"sqlite:///{tmp_path}/runs.db", by_token)
+    async with living(app):
+        assert not service_of(app).journal.closed
+    assert service_of(app).journal.closed
+
+
+async def test_a_run_that_is_just_being_started_is_drained_too(journal: MemoryJournal) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    real = journal.reserve
+
+    async def reserve(*args: Any, **kwargs: Any) -> None:
+        begun.set()
+        await go_on.wait()
+        await real(*args, **kwargs)
+
+    journal.reserve = reserve  # type: ignore[method-assign]
+    app = runs_app(journal, by_token, functions=[holding(asyncio.Event())], drain_s=0.01)
+    async with living(app), caller(app) as ada:
+        starting = asyncio.create_task(ada.post("/runs", json={}))
+        await begun.wait()
+        draining = asyncio.create_task(service_of(app).drain())
+        await soon(lambda: service_of(app).draining)
+        go_on.set()
+        run_id = (await starting).json()["run_id"]
+        await draining
+    assert (await stored(journal, run_id)).ending["requested_by"] == "shutdown"
 
 
 async def test_a_paused_run_is_kept_for_its_answer_and_let_go_when_it_was_continued(

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
-from serving import ADA, BOB, OPS, by_token, caller, code, done, envelopes, feed, live, paused, service_of, write
+from agents import Runner, RunResultStreaming, function_tool
+from serving import (
+    ADA,
+    BOB,
+    OPS,
+    by_token,
+    caller,
+    code,
+    done,
+    envelopes,
+    feed,
+    live,
+    living,
+    paused,
+    scripted,
+    service_of,
+    write,
+)
 from starlette.applications import Starlette
 
+from agents_progress import current_run, progress
 from agents_progress.errors import UsageError
 from agents_progress.journal import MemoryJournal
 from agents_progress.server import Limits, runs_app
+from agents_progress.testing import call, text, turn
 from agents_progress.testing.contract.logs import Log
 from agents_progress.view import RunView
 
@@ -457,3 +477,57 @@ async def test_a_fault_of_ours_is_answered_without_a_word_about_it(
     assert (answer.status_code, code(answer)) == (500, "internal")
     assert "42" not in answer.text + caplog.text
     assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_run_that_is_asked_for_again_and_again_is_folded_on_from_where_it_was_left(
+    app: Starlette, journal: MemoryJournal, ada: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = live("r1")
+    await write(journal, log, sealed=False)
+    real, cursors = journal.read, list[int]()
+
+    async def read(run_id: str, after_seq: int = 0, limit: int = 1000, **more: Any) -> Any:
+        cursors.append(after_seq)
+        return await real(run_id, after_seq, limit, **more)
+
+    monkeypatch.setattr(journal, "read", read)
+    await asyncio.gather(*(ada.get("/runs/r1") for _ in range(3)))
+    log.say("tool.finished", call_id="c1")
+    await journal.append(log.envelopes)
+    assert (await ada.get("/runs/r1")).json()["open_call"] is None
+    assert cursors == [0, 3, 3, 3]
+    await journal.append(log.end().envelopes)
+    await ada.get("/runs/r1")
+    assert service_of(app).views._kept == {}
+
+
+async def test_so_many_live_views_are_kept_and_no_more(
+    app: Starlette, journal: MemoryJournal, ada: httpx.AsyncClient
+) -> None:
+    for number in range(70):
+        await write(journal, live(f"r{number}"), sealed=False)
+        await ada.get(f"/runs/r{number}")
+    assert list(service_of(app).views._kept) == [f"r{number}" for number in range(6, 70)]
+
+
+async def test_what_a_tool_says_of_itself_is_json_whatever_it_says(journal: MemoryJournal) -> None:
+    @function_tool
+    def measure() -> str:
+        current_run().report("a\ud800b", current=float("nan"), total=float("inf"))
+        with current_run().stage("\udfff"):
+            return "ok"
+
+    @progress
+    def work() -> RunResultStreaming:
+        return Runner.run_streamed(
+            scripted(turn(call("measure", {}, call_id="c1")), turn(text(".")), tools=[measure]), "go"
+        )
+
+    app = runs_app(journal, by_token, functions=[work])
+    async with living(app), caller(app) as ada:
+        path = (await ada.post("/runs", json={})).headers["location"]
+        said = envelopes(await feed(ada, f"{path}/events"))
+        assert (await ada.get(f"{path}/snapshot")).status_code == 200
+    (progressed,) = (each["payload"] for each in said if each["type"] == "tool.progress")
+    assert progressed == {"call_id": "c1", "message": "a\ufffdb", "current": None, "total": None}
+    assert [each["payload"]["title"] for each in said if each["type"].startswith("stage.")] == ["\ufffd"] * 2

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -25,6 +26,7 @@ from agents_progress.server.serve import INTERRUPTED, STOPPED, Serving, named, s
 
 FUNCTIONS = """
 import asyncio
+from pathlib import Path
 from agents import Runner, set_tracing_disabled
 from agents_progress import progress
 from agents_progress.server import Principal
@@ -33,6 +35,7 @@ from agents import Agent
 
 set_tracing_disabled(True)
 plain = 42
+TASKS = []
 
 @progress
 def quick(question: str = "?"):
@@ -46,7 +49,11 @@ async def held():
 @progress
 async def brief():
     gate = asyncio.Event()
-    asyncio.get_running_loop().call_later(0.6, gate.set)
+    async def until_told():
+        while not Path("go on").exists():
+            await asyncio.sleep(0.02)
+        gate.set()
+    TASKS.append(asyncio.create_task(until_told()))
     return Runner.run_streamed(Agent("A", model=ScriptedAPI([turn(text("a"), wait(gate), text("b"))]).model()), "go")
 
 def undecorated():
@@ -166,6 +173,7 @@ async def test_the_first_signal_lets_a_run_end_and_tells_readers_to_come_back(fo
             rest = b"".join([chunk async for chunk in chunks])
         assert b"event: bye" in rest
         assert (await client.get("/readyz")).status_code == 503
+        (folder / "go on").touch()
         assert await service.ended() == (STOPPED, "")
     journal = open_journal(f"sqlite:///{folder}/runs.db")
     assert (await stored(journal, run_id)).ending["outcome"] == "succeeded"
@@ -255,7 +263,7 @@ def test_a_port_that_is_taken_is_an_os_error_of_its_own_kind(here: Path) -> None
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(OSError, match="in use"):
+        with pytest.raises(UsageError, match="choose another --port"):
             serve(Serving("shop:quick", journal="memory://", port=taken.getsockname()[1]), print)
 
 
@@ -278,3 +286,31 @@ def test_a_port_that_is_taken_is_an_os_error_of_its_own_kind(here: Path) -> None
 )
 def test_a_journal_is_shown_without_what_is_secret_in_its_url(url: str, shown: str) -> None:
     assert redacted(url) == shown
+
+
+def test_a_certificate_that_cannot_be_read_is_said_before_the_address(here: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(OSError, match="No such file"):
+        serve(Serving("shop:quick", journal="memory://", port=0, certificate="no.pem", key="no.key"), said.append)
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("module", "missing"), [("agents_progress.server", "starlette"), ("agents_progress.server.serve", "uvicorn")]
+)
+def test_a_missing_extra_is_named(module: str, missing: str) -> None:
+    code = f"""
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "{missing}":
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Refuse())
+try:
+    import {module}
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout.startswith("ServerExtraMissing")
+    assert "pip install 'agents-progress[server]'" in done.stdout

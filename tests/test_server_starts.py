@@ -7,11 +7,12 @@ import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import httpx
 import pytest
 from agents import Agent, Runner, RunResultStreaming
+from pydantic import AfterValidator
 from serving import JSON, by_token, caller, code, done, feed, living, scripted, service_of, write
 from staging import soon
 from starlette.applications import Starlette
@@ -178,6 +179,9 @@ async def test_a_node_that_offers_nothing_starts_nothing(journal: MemoryJournal)
         assert code(await ada.post("/runs", json={"arguments": {}})) == "bad_fields"
 
 
+def names_nothing(value: Nothing) -> RunResultStreaming: ...  # type: ignore[name-defined] # noqa: F821
+
+
 def takes_what_json_cannot_carry(model: type[Agent[Any]], reply: Callable[..., Any]) -> Any: ...
 
 
@@ -188,6 +192,7 @@ def test_what_cannot_be_offered_is_refused_where_the_app_is_made(
         ([takes_what_json_cannot_carry], "under @progress"),
         ([progress(takes_what_json_cannot_carry)], "give it a default"),
         ([total, total], "two functions are called total"),
+        ([progress(names_nothing)], "an annotation of names_nothing cannot be found: Nothing"),
         ([progress(lambda _secret: None)], "_secret"),
     ):
         with pytest.raises(UsageError, match=why):
@@ -369,7 +374,10 @@ async def test_of_one_conversation_one_run_is_live(journal: MemoryJournal) -> No
         assert service_of(app)._in_flight.total() == 3
         release.set()
         await feed(ada, f"{first.headers['location']}/events")
-        assert (await ada.post("/runs", json=body("c1"))).status_code == 201
+        third = await ada.post("/runs", json=body("c1"), headers={"idempotency-key": "k"})
+        assert third.status_code == 201  # the key of a request that was refused is as good as new
+        again = await ada.post("/runs", json=body("c1"), headers={"idempotency-key": "k"})
+        assert (again.status_code, again.json()["run_id"]) == (200, third.json()["run_id"])
 
 
 async def test_a_journal_that_is_away_is_said_to_be_and_frees_the_place(app: Starlette, journal: MemoryJournal) -> None:
@@ -378,3 +386,38 @@ async def test_a_journal_that_is_away_is_said_to_be_and_frees_the_place(app: Sta
         answer = await bob.post("/runs", json=BODY)
     assert (answer.status_code, code(answer)) == (503, "unavailable")
     assert service_of(app)._in_flight == {}
+
+
+def fails(value: Any) -> Any:
+    raise ZeroDivisionError(f"hunter2 {value}")
+
+
+async def test_a_callback_or_a_validator_of_the_application_that_raises_starts_nothing(
+    journal: MemoryJournal, caplog: pytest.LogCaptureFixture
+) -> None:
+    @progress
+    def checked(chat: Annotated[str, AfterValidator(fails)]) -> RunResultStreaming:
+        raise AssertionError("it is never called")
+
+    @progress
+    def open_to_all(chat: str) -> RunResultStreaming:
+        raise AssertionError("it is never called")
+
+    app = offering(checked, open_to_all, exclusive=lambda principal, wish: fails(wish))(journal)
+    async with living(app), caller(app) as ada:
+        for function in ("checked", "open_to_all"):
+            answer = await ada.post("/runs", json={"function": function, "arguments": {"chat": "c1"}})
+            assert (answer.status_code, code(answer)) == (502, "start_failed")
+            assert "hunter2" not in answer.text + caplog.text
+    assert await journal.runs() == []
+    assert service_of(app)._in_flight == {}
+
+
+async def test_an_app_without_its_lifespan_says_so_once(
+    journal: MemoryJournal, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with caller(runs_app(journal, by_token, functions=[total])) as ada:
+        for _ in range(2):
+            location = (await ada.post("/runs", json=BODY)).headers["location"]
+            await feed(ada, f"{location}/events")
+    assert caplog.text.count("without its lifespan") == 1

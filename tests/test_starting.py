@@ -107,7 +107,8 @@ async def test_an_unknown_run_begins_at_its_first_envelope_with_the_lease_in_han
     assert (run.id, run.task_id) == ("r", "r") and (await run).kind == "succeeded" and leased
     await run.closed()
     log = await stored(shared, "r")
-    assert log.shape == ["run.started", "model.started", "model.completed", "run.ended"] and log.view.issues == []
+    assert log.shape == ["run.accepted", "run.started", "model.started", "model.completed", "run.ended"]
+    assert log.view.issues == []
     assert "attempt" not in log.of("run.started")[0]
     row = await shared.run("r")
     assert row is not None and row.sealed and row.lease_left_s is None

@@ -85,6 +85,8 @@ def test_the_contracts_hold_in_an_untouched_copy(copy: Path) -> None:
         ("errors.py", "from agents_progress.events import Envelope", "Imports point inward"),
         ("journal/base.py", "from agents_progress.sdk import calls", "Imports point inward"),
         ("client/feed.py", "from agents_progress import journal", "The client knows a server by its wire only"),
+        ("client/feed.py", "from agents_progress.server import limits", "Imports point inward"),
+        ("server/feeds.py", "from agents_progress.client import pace", "Imports point inward"),
     ],
 )
 def test_a_planted_wrong_import_is_caught(copy: Path, file: str, line: str, contract: str) -> None:

@@ -35,8 +35,11 @@ from agents_progress.journal import MemoryJournal
 from agents_progress.keeper import expire
 from agents_progress.log import KEPT
 from agents_progress.sdk.hooks import RecordingHooks
+from agents_progress.server.feeds import Hub
 from agents_progress.telemetry import INSTRUMENTS, Name
 from agents_progress.testing import call, http_error, incomplete, raw_item, text, turn, wait
+from agents_progress.testing.contract.logs import started as begun
+from agents_progress.testing.contract.logs import ticks
 
 ROOT = Path(__file__).parent.parent
 
@@ -258,6 +261,21 @@ async def test_a_reader_that_fell_behind_is_measured_when_it_is_moved_and_a_late
     assert len((await log_of(run)).envelopes) > len(seen) > many - KEPT, "it has missed nothing"
     (point,) = meters.points("reader.lag").values()
     assert point.count == 1 and many - KEPT < point.sum <= run.view.seq
+
+
+async def test_a_reader_of_a_server_is_measured_the_same_way(meters: Meters) -> None:
+    journal = MemoryJournal()
+    await journal.append([begun("r")])
+    hub = Hub(journal, kept=16)
+    with hub.reading("r", 1) as slow:
+        (feed,) = hub._feeds.values()
+        for upto in (1, 3, 100):  # it begins, it is near, it is far behind
+            await journal.append(ticks("r", max(slow.seq + 1, 2), upto) if upto > 1 else [])
+            await soon(lambda: feed.kept.head == upto)  # noqa: B023 - waited for at once
+            while slow.seq < upto:
+                await slow.take()
+    (point,) = meters.points("reader.lag").values()
+    assert (point.count, point.sum) == (1, 97)
 
 
 @pytest.mark.parametrize("unknown_items", ["block", "note"])

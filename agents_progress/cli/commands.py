@@ -15,6 +15,7 @@ from agents_progress.cli.journals import runs, show
 from agents_progress.cli.prune import age, prune
 from agents_progress.cli.replay import replay
 from agents_progress.cli.schema import schema
+from agents_progress.cli.serve import serve
 from agents_progress.cli.tail import TOKEN, tail
 from agents_progress.cli.why import why
 from agents_progress.journal import DEFAULT_URL
@@ -42,7 +43,22 @@ def _at_least_one(text: str) -> int:
     return number
 
 
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 86_400:
+        raise ValueError
+    return number
+
+
 _at_least_one.__name__ = "count"  # argparse says "invalid count value"
+_port.__name__, _seconds.__name__ = "port", "seconds"
 
 _RUN_ID: Final = _option("run_id", metavar="RUN_ID")
 _LANGUAGE: Final = _option("--language", choices=LANGUAGES, default="en", help="of the sentences (default: en)")
@@ -103,7 +119,9 @@ COMMANDS: Final = (
         tail,
         "follow one run live, until its log is closed",
         (
-            _option("run", metavar="URL|RUN_ID", help="https://HOST/runs/RUN_ID of a server, or a run of the journal"),
+            _option(
+                "run_id", metavar="URL|RUN_ID", help="https://HOST/runs/RUN_ID of a server, or a run of the journal"
+            ),
             _JOURNAL,
             _option("--continued", action="store_true", help="after a pause, follow the run that goes on"),
             _option(
@@ -129,6 +147,22 @@ COMMANDS: Final = (
             _option("--erase", action="store_true", help="remove everything about them instead"),
             _option("--dry-run", action="store_true", help="only say which they are"),
             _JOURNAL,
+        ),
+    ),
+    Command(
+        "serve",
+        serve,
+        "serve a decorated function on this machine, behind a token",
+        (
+            _option("target", metavar="MODULE:FUNCTION"),
+            _JOURNAL,
+            _option("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)"),
+            _option("--port", type=_port, default=8080, metavar="N", help="0 takes a free one (default: 8080)"),
+            _option("--authorize", metavar="MODULE:FUNCTION", help="who may do what; in place of the token"),
+            _option("--allow-host", action="append", default=[], metavar="NAME", help="another name it is reached by"),
+            _option("--certificate", metavar="FILE", help="for TLS, in PEM"),
+            _option("--key", metavar="FILE", help="of the certificate, in PEM"),
+            _option("--drain", type=_seconds, default=20.0, metavar="S", help="how long runs may end (default: 20)"),
         ),
     ),
     Command("doctor", doctor, "say what is installed, whether it was verified, and what differs", ()),

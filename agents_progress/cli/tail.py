@@ -27,7 +27,7 @@ _PATIENCE_S: Final = 300.0
 
 def tail(chosen: argparse.Namespace) -> int:
     """Leaving it leaves the run alone. No ending but `done` is fine: what follows in a script relies on it."""
-    if "://" in chosen.run:
+    if "://" in chosen.run_id:
         view = asyncio.run(_from_server(chosen))
     else:
         view = asked(chosen.journal, lambda journal: _from_journal(journal, chosen))
@@ -38,7 +38,7 @@ async def _from_server(chosen: argparse.Namespace) -> RunView | None:
     from agents_progress.client import Client
     from agents_progress.client.address import checked
 
-    url, mark, run_id = checked(chosen.run).rpartition("/runs/")
+    url, mark, run_id = checked(chosen.run_id).rpartition("/runs/")
     if not mark:
         raise UsageError("this is no address of a run; give one like https://host/prefix/runs/RUN_ID")
     async with (
@@ -53,7 +53,7 @@ def _token(file: str | None) -> str | None:
 
 
 async def _from_journal(journal: Journal, chosen: argparse.Namespace) -> RunView | None:
-    reading = [chosen.run]
+    reading = [chosen.run_id]
     attending = asyncio.create_task(_attend(journal, reading))
     try:
         async with aclosing(_views(journal, reading, chosen)) as views:

@@ -15,21 +15,21 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any, Final, Literal, Self, TypeAlias, cast
+from typing import Any, Final, Literal, Self, cast
 from urllib.parse import quote
 
 from agents_progress.client.address import header_word
-from agents_progress.client.answers import OpenCall, RemoteRun, part, row
+from agents_progress.client.answers import CancelAnswer, OpenCall, RemoteRun, part, row
 from agents_progress.client.feed import Feed
 from agents_progress.client.link import Link
 from agents_progress.errors import CursorExpired, ProgressError, UsageError
 from agents_progress.events import Envelope, is_run_id
 from agents_progress.messages import Language, Status
+from agents_progress.payloads import CancelMode
 from agents_progress.view import RunView
 
-__all__ = ["Client", "OpenCall", "RemoteRun"]
+__all__ = ["CancelAnswer", "Client", "OpenCall", "RemoteRun"]
 
-Cancelled: TypeAlias = Literal["accepted", "already_cancelling", "already_ended"]
 _ASK_AGAIN_S: Final = 2.0
 """How often a paused run is asked whether it was continued."""
 
@@ -109,11 +109,11 @@ class Client:
         """All that is known of a run so far; :meth:`RunView.from_snapshot` makes a view of it."""
         return await self._link.ask("GET", f"{_path(run_id)}/snapshot")
 
-    async def cancel(self, run_id: str, *, mode: Literal["immediate", "after_turn"] | None = None) -> Cancelled:
+    async def cancel(self, run_id: str, *, mode: CancelMode | None = None) -> CancelAnswer:
         """Ask a run to stop. It has stopped when its log says so."""
         body = {} if mode is None else {"mode": mode}
         answer = await self._link.ask("POST", f"{_path(run_id)}/cancel", body=body)
-        return cast("Cancelled", part(answer, "answer", str))
+        return cast("CancelAnswer", part(answer, "answer", str))
 
     async def answer(
         self,

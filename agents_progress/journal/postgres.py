@@ -219,8 +219,8 @@ class PostgresJournal(Journal):
                 key = plain(exclusive)
                 # Of two nodes that ask for one key, the second waits until the first has decided.
                 await db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{CHANNEL} {key}",))
-                if await (await db.execute(_HOLDERS, (key, log.run))).fetchone():
-                    raise rules.held_elsewhere(exclusive, run_id)
+                if holder := await (await db.execute(_HOLDERS, (key, log.run))).fetchone():
+                    raise rules.held_elsewhere(exclusive, holder[0])
             answer = await (await db.execute(_LEASE, (maybe_plain(exclusive), ttl, log.run))).fetchone()
             return Lease(run_id, answer[0] if answer else 0)
 

@@ -47,8 +47,9 @@ REASONS: Final[Mapping[str, Mapping[str, Reason]]] = {
     },
     "cancelled": {
         "": Reason(
-            "The run stopped on request. `requested_by` says whose: an actor, `deadline`, `unread`, `keyboard`, or "
-            "null when nobody asked through this package. `completed_anyway` says that an output existed before.",
+            "The run stopped on request. `requested_by` says whose: an actor, `deadline`, `unread`, `shutdown`, "
+            "`keyboard`, or null when nobody asked through this package. "
+            "`completed_anyway` says that an output existed before.",
             "Check what tools already did: one that is still shown as running may go on.",
         ),
     },

@@ -1,4 +1,25 @@
-"""The ASGI app: routes, guard and life put together."""
+"""The ASGI app that shows the runs of a journal, starts those of some functions, and passes control to their owners.
+
+What :func:`runs_app` is told:
+
+* ``journal``: a Journal, which is left open, or a URL, whose journal is closed with the app. Whatever journal a
+  function names itself, its runs are written to this one.
+* ``authorize(request, action, run)`` gives the :class:`Principal` or None; see
+  :data:`agents_progress.server.principal.Authorize`. There is no app without it.
+* ``functions``: what callers may start, by name; every named parameter is theirs to give.
+* ``exclusive(principal, wish)`` gives the key of the conversation that a run belongs to, or None: of one key and owner
+  one run is live, and another one is answered 409.
+* ``hosts``: the host names under which the app answers; None takes any. ``origins``: the origins of your pages, where a
+  proxy changes the host. ``direct`` refuses what a proxy forwarded.
+* ``drain_s``: how long runs may go on after the service was told to stop, in seconds.
+* ``prune_after``, ``erase_after``: for how long the events, and everything, of a closed run are kept after its last
+  word, in seconds; None keeps them.
+
+The app lives with its lifespan: within it a SIGINT or SIGTERM drains first and then has its effect. A mounted app has
+no lifespan of its own, so make it that of your app, or enter it there::
+
+    Starlette(routes=[Mount("/agent", runs)], lifespan=runs.router.lifespan_context)
+"""
 
 from __future__ import annotations
 
@@ -8,12 +29,12 @@ from functools import partial
 
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal
-from agents_progress.options import shared_journal, switched_off
+from agents_progress.options import shared_journal
 from agents_progress.server.guard import Guard
 from agents_progress.server.leaving import drained_on_signals
 from agents_progress.server.limits import Limits
@@ -39,64 +60,37 @@ def runs_app(
     prune_after: float | None = None,
     erase_after: float | None = None,
 ) -> Starlette:
-    """An ASGI app that shows the runs of a journal, starts those of ``functions``, and passes control to their owners.
-
-    * ``authorize(request, action, run)`` gives the :class:`Principal` or None; see
-      :data:`agents_progress.server.principal.Authorize`. There is no app without it.
-    * ``functions``: what callers may start, by name; every named parameter is theirs to give. Whatever journal a
-      function names itself, its runs are written to this one.
-    * ``exclusive(principal, wish)`` gives the key of the conversation that a run belongs to, or None: of one key and
-      owner one run is live, and another one is answered 409.
-    * ``hosts``: the host names under which the app answers; None takes any. ``origins``: the origins of your pages,
-      where a proxy changes the host. ``direct`` refuses what a proxy forwarded.
-    * ``drain_s``: how long runs may go on after the service was told to stop, in seconds.
-    * ``prune_after``, ``erase_after``: for how long the events, and everything, of a closed run are kept after its last
-      word, in seconds; None keeps them.
-
-    The app lives with its lifespan: within it a SIGINT or SIGTERM drains first and then has its effect. A mounted app
-    has no lifespan of its own: make it that of your app, or enter it there::
-
-        Starlette(routes=[Mount("/agent", runs)], lifespan=runs.router.lifespan_context)
+    """An ASGI app over a journal, with the options that are described above.
 
     Raises :exc:`UsageError` without ``authorize``, and for a function that cannot be offered.
     """
     if not callable(authorize):
         raise UsageError("runs_app needs authorize=: who may see, start, cancel and answer runs is yours to decide")
-    offers = offered(functions)
-    if offers and switched_off():
-        raise UsageError("AGENTS_PROGRESS=off makes plain calls of decorated functions; unset it to serve them")
     limits = limits or Limits()
-    journal = shared_journal(journal) if isinstance(journal, str) else journal
-    service = Service(journal, limits, drain_s=drain_s, prune_after=prune_after, erase_after=erase_after)
-    starter, gate = Starter(service, offers, exclusive), Gate(authorize, journal)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with service.running():
-            with drained_on_signals(service.drain):
-                yield
-
+    store = shared_journal(journal) if isinstance(journal, str) else journal
+    service = Service(store, limits, drain_s=drain_s, prune_after=prune_after, erase_after=erase_after)
+    starter, gate = Starter(service, offered(functions), exclusive), Gate(authorize, store)
     paths = [
         *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
         Route("/livez", Probe("live", service.live)),
         Route("/readyz", Probe("ready", service.ready)),
     ]
-    app = _Guarded(partial(Guard, limits=limits, hosts=hosts, origins=origins, direct=direct), paths, lifespan)
-    app.state.service = service
-    return app
+    guard = partial(Guard, limits=limits, hosts=hosts, origins=origins, direct=direct)
+    return _RunsApp(paths, guard, service, closes=store is not journal)
 
 
-class _Guarded(Starlette):
+class _RunsApp(Starlette):
     """Routes behind a guard that lets no exception through. Starlette's own two middlewares would find nothing to do,
     and each would take a step in every write to every reader.
     """
 
     def __init__(
-        self, guard: Callable[[ASGIApp], ASGIApp], routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette]
+        self, paths: Sequence[BaseRoute], guard: Callable[[ASGIApp], ASGIApp], service: Service, *, closes: bool
     ) -> None:
-        super().__init__(routes=routes, lifespan=lifespan)
+        super().__init__(routes=paths, lifespan=lambda outer: _living(service, closes))
         self.router.redirect_slashes = False
         self.router.default = _nothing_there
+        self.state.service = service
         self._guard = guard
 
     def build_middleware_stack(self) -> ASGIApp:
@@ -105,6 +99,15 @@ class _Guarded(Starlette):
         for middleware, args, kwargs in reversed(self.user_middleware):
             stack = middleware(stack, *args, **kwargs)
         return stack
+
+
+@asynccontextmanager
+async def _living(service: Service, closes: bool) -> AsyncIterator[None]:
+    async with service.running():
+        with drained_on_signals(service.drain):
+            yield
+    if closes:
+        await service.journal.close()
 
 
 async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,6 +18,8 @@ MOST: Final = 2**53
 """The greatest sequence number there is."""
 LABEL: Final = "label."
 """What a query parameter that filters by a label begins with."""
+MOST_LABELS: Final = 32
+"""Labels that a run is given or that a list is filtered by, at most."""
 DEFAULT_LIMIT: Final = 50
 
 _NUMBER = re.compile(r"[0-9]{1,16}", re.ASCII)
@@ -60,8 +62,8 @@ def filters(request: Request, most: int) -> Filters:
     count = min(DEFAULT_LIMIT, most) if limit is None else _number(limit)
     if count is None or not 1 <= count <= most:
         raise Refusal("bad_query", f"limit is a number from 1 to {most}")
-    if any(map(_UNPRINTABLE.search, (*labels, *labels.values()))):
-        raise Refusal("bad_query", "a label is printable text")
+    if len(labels) > MOST_LABELS or any(map(_UNPRINTABLE.search, (*labels, *labels.values()))):
+        raise Refusal("bad_query", f"labels are printable text, and at most {MOST_LABELS}")
     return Filters(status, task_id, labels, count)  # type: ignore[arg-type]  # one of them, as was just seen
 
 

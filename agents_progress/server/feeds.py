@@ -17,6 +17,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+from agents_progress import telemetry
 from agents_progress.errors import CursorExpired, JournalError, JournalUnavailable, RunErased
 from agents_progress.journal.base import EVERYTHING, Journal, Scope
 from agents_progress.server.frames import Kept, Page, page_of, snapshot_frame
@@ -125,6 +126,7 @@ class Reader:
             self._live = False
             feed.hub.counts.lags += 1
             feed.hub.counts.lagged += feed.kept.head - self.seq
+            telemetry.tell("reader.lag", feed.kept.head - self.seq)
         rings = began = feed.rings
         try:
             if not self._ahead:
@@ -214,7 +216,10 @@ class Feed:
         """Send the readers away after an error that is nothing they or the run did."""
         if not isinstance(error, JournalError):
             logger.error(
-                "the feed of run %s broke off with %s; its readers come back", self._run_id, type(error).__name__
+                "the feed of run %s broke off with %s; its readers come back",
+                self._run_id,
+                type(error).__name__,
+                extra=telemetry.about(self._run_id),
             )
         self.end(Ending.BYE)
 

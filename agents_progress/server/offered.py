@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any, Final, NotRequired, Required, get_type_hints
 
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
@@ -16,6 +17,7 @@ from typing_extensions import TypedDict
 
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
+from agents_progress.options import switched_off
 from agents_progress.server.refusals import Refusal
 
 _STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -45,6 +47,8 @@ class Offered:
 
 def offered(functions: Mapping[str, Decorated[...]] | Iterable[Decorated[...]]) -> dict[str, Offered]:
     """Functions by name; without a mapping each has its own. Raises :exc:`UsageError`."""
+    if switched_off():
+        raise UsageError("AGENTS_PROGRESS=off makes plain calls of decorated functions; unset it to serve runs")
     pairs = functions.items() if isinstance(functions, Mapping) else [(_name(each), each) for each in functions]
     found: dict[str, Offered] = {}
     for name, decorated in pairs:
@@ -73,7 +77,10 @@ def _name(decorated: Any) -> str:
 
 def _arguments(name: str, function: Any, signature: inspect.Signature) -> TypeAdapter[dict[str, Any]]:
     try:
-        hints = get_type_hints(function, include_extras=True)
+        given = {each: kind for each, kind in getattr(function, "__annotations__", {}).items() if each != "return"}
+        hints = get_type_hints(
+            SimpleNamespace(__annotations__=given), getattr(function, "__globals__", {}), include_extras=True
+        )
     except NameError as error:
         raise UsageError(f"an annotation of {name} cannot be found: {error.name}; import it where it is used") from None
     shape: dict[str, Any] = {}

@@ -19,6 +19,7 @@ from agents_progress.events import is_run_id
 from agents_progress.journal.base import Journal, RunRow, Scope
 from agents_progress.journal.rules import visible
 from agents_progress.server.refusals import Refusal
+from agents_progress.unicode import name_of
 
 logger = logging.getLogger("agents_progress")
 
@@ -36,6 +37,11 @@ class Principal:
     name: str
     owner: str | None = None
     tenant: str | None = None
+
+    @property
+    def actor(self) -> str:
+        """The name as events carry it."""
+        return name_of(self.name)
 
     @property
     def scope(self) -> Scope:

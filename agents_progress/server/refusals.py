@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from starlette.responses import JSONResponse, Response
+from pydantic_core import to_json
+from starlette.responses import Response
 
 REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
     "bad_json": (400, "The body is not one JSON object; send UTF-8, each name once, and no NaN"),
@@ -24,7 +25,7 @@ REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
     "no_such_path": (404, "There is nothing here; runs are at /runs"),
     "method_not_allowed": (405, "This path does not take this method"),
     "slow_body": (408, "The body did not arrive in time; send it again"),
-    "busy": (409, "Another run of the same conversation is running; wait for its end"),
+    "busy": (409, "Another run of the same conversation is running; wait for its end, and use a new Idempotency-Key"),
     "key_reused": (409, "The Idempotency-Key was used for another request; use a new one"),
     "already_answered": (409, "Somebody answered this first"),
     "not_waiting": (409, "The run does not wait for this answer (any more)"),
@@ -53,6 +54,16 @@ HANGS_UP: Final = frozenset({"slow_body", "body_too_large"})
 """What leaves part of a request unread, so that the connection is of no more use."""
 
 
+class Answer(Response):
+    """An answer as strict JSON in UTF-8."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """The bytes of a value; NaN, which is no JSON, is null."""
+        return to_json(content, inf_nan_mode="null")
+
+
 class Refusal(Exception):
     """Ends the handling of a request with an answer from the table.
 
@@ -77,4 +88,4 @@ class Refusal(Exception):
             headers["retry-after"] = str(retry_after_s)
         if self.code in HANGS_UP:
             headers["connection"] = "close"
-        return JSONResponse({"error": {"code": self.code, "message": message, **self.more}}, status, headers)
+        return Answer({"error": {"code": self.code, "message": message, **self.more}}, status, headers)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError, with_config
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 from typing_extensions import TypedDict
@@ -22,7 +22,7 @@ from agents_progress.server import asked, control
 from agents_progress.server.bodies import json_object
 from agents_progress.server.offered import named
 from agents_progress.server.principal import Action, Gate, Principal
-from agents_progress.server.refusals import Refusal
+from agents_progress.server.refusals import Answer, Refusal
 from agents_progress.server.service import Service
 from agents_progress.server.shown import continuation, fields, open_call, view_of
 from agents_progress.server.starts import Starter
@@ -75,7 +75,7 @@ async def start(call: Call) -> Response:
     row, new = await call.starter.start(call.request, call.principal)
     later = None if new else await continuation(call.service.journal, row, call.principal.scope)
     place = f"{call.request.scope.get('root_path', '')}/runs/{row.run_id}"
-    return JSONResponse(fields(row, later), 201 if new else 200, {"location": place})
+    return Answer(fields(row, later), 201 if new else 200, {"location": place})
 
 
 async def list_runs(call: Call) -> Response:
@@ -86,7 +86,7 @@ async def list_runs(call: Call) -> Response:
         task_id=wanted.task_id, labels=wanted.labels, status=wanted.status, limit=wanted.limit, scope=scope
     )
     later = await asyncio.gather(*(continuation(journal, row, scope) for row in rows))
-    return JSONResponse({"runs": [fields(row, run_id) for row, run_id in zip(rows, later, strict=True)]})
+    return Answer({"runs": [fields(row, run_id) for row, run_id in zip(rows, later, strict=True)]})
 
 
 async def show(call: RunCall) -> Response:
@@ -94,8 +94,12 @@ async def show(call: RunCall) -> Response:
     asked.nothing(call.request)
     journal, row, scope = call.service.journal, call.row, call.principal.scope
     call.service.looked_at(row.run_id)
-    busy_with = None if row.standing.ended else open_call(row, await view_of(journal, row.run_id, scope))
-    return JSONResponse({**fields(row, await continuation(journal, row, scope)), "open_call": busy_with})
+    busy_with = None
+    if row.standing.ended:
+        call.service.views.drop(row.run_id)
+    else:
+        busy_with = open_call(row, await call.service.views.of(row.run_id, scope))
+    return Answer({**fields(row, await continuation(journal, row, scope)), "open_call": busy_with})
 
 
 async def snapshot(call: RunCall) -> Response:
@@ -107,7 +111,7 @@ async def snapshot(call: RunCall) -> Response:
     known = {tag.strip().removeprefix("W/") for tag in call.request.headers.get("if-none-match", "").split(",")}
     if headers["etag"] in known:
         return Response(None, 304, headers)
-    return JSONResponse(view.snapshot(), headers=headers)
+    return Answer(view.snapshot(), headers=headers)
 
 
 # Feeds.
@@ -155,8 +159,8 @@ async def events(call: RunCall) -> ASGIApp:
 async def cancel(call: RunCall) -> Response:
     """``POST /runs/{id}/cancel``: asks; that the run has stopped is said by its log alone."""
     body = await _body(call, _CANCEL)
-    mode, actor, scope = body.get("mode", "immediate"), call.principal.name, call.principal.scope
-    return JSONResponse({"answer": await control.cancel(call.service.journal, call.row, mode, actor, scope)}, 202)
+    mode, actor, scope = body.get("mode", "immediate"), call.principal.actor, call.principal.scope
+    return Answer({"answer": await control.cancel(call.service.journal, call.row, mode, actor, scope)}, 202)
 
 
 async def answer(call: RunCall) -> Response:
@@ -168,13 +172,13 @@ async def answer(call: RunCall) -> Response:
     given = control.Answer(
         interaction_id,
         _DECISIONS[body["decision"]],
-        call.principal.name,
+        call.principal.actor,
         reason=body.get("reason"),
         digest=body.get("digest"),
     )
     journal, within = call.service.journal, call.service.limits.answer_s
     later = await control.answer(journal, call.row, given, call.principal.scope, within)
-    return JSONResponse({"answer": "accepted", "continued_as": later}, 202)
+    return Answer({"answer": "accepted", "continued_as": later}, 202)
 
 
 async def _body(call: Call, shape: TypeAdapter[Any]) -> Any:
@@ -238,4 +242,4 @@ class Probe:
         if scope["method"] not in ("GET", "HEAD"):
             raise Refusal("method_not_allowed", headers={"allow": "GET, HEAD"})
         holds = await self._holds()
-        await JSONResponse({self._name: holds}, 200 if holds else 503)(scope, receive, send)
+        await Answer({self._name: holds}, 200 if holds else 503)(scope, receive, send)

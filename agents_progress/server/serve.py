@@ -20,19 +20,22 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-import uvicorn
-from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.types import ASGIApp
 
 from agents_progress.decorate import Decorated
-from agents_progress.errors import NotServable, UsageError
+from agents_progress.errors import NotServable, ServerExtraMissing, UsageError
 from agents_progress.journal import DEFAULT_URL, redacted
 from agents_progress.journal.base import RunRow
-from agents_progress.options import shared_journal
 from agents_progress.server.app import runs_app
 from agents_progress.server.leaving import SIGNALS
 from agents_progress.server.principal import Action, Authorize, Principal
 from agents_progress.server.service import Service
+
+try:
+    import uvicorn
+except ModuleNotFoundError as error:
+    raise ServerExtraMissing("serve needs uvicorn; install it with: pip install 'agents-progress[server]'") from error
 
 DEFAULT_PORT: Final = 8080
 STOPPED: Final = 0
@@ -67,12 +70,9 @@ def serve(chosen: Serving, say: Callable[[str], object]) -> int:
     """Serve until a signal, and tell where with ``say``. The first SIGINT or SIGTERM ends in good order, the second at
     once.
 
-    Raises :exc:`UsageError` and :exc:`NotServable` before anything is bound, and OSError for a port that is taken.
+    Raises :exc:`UsageError`, for a port that is taken too, and :exc:`NotServable`, before anything is served.
     """
-    if chosen.authorize is None and not _is_loopback(chosen.host):
-        raise UsageError(
-            f"{chosen.host} is seen by other machines; say who may do what with --authorize module:function"
-        )
+    _refuse_strangers(chosen)
     function = named(chosen.target)
     if not isinstance(function, Decorated):
         raise NotServable(f"{chosen.target} is a {type(function).__name__}; put @progress over the function")
@@ -83,16 +83,18 @@ def serve(chosen: Serving, say: Callable[[str], object]) -> int:
         port = listening.getsockname()[1]
         names = _host_names(chosen, port)
         app = runs_app(
-            shared_journal(chosen.journal),
+            chosen.journal,
             authorize,
             functions=[function],
             hosts=names,
             direct=True,
             drain_s=chosen.drain_s,
         )
+        server = _Server(_config(app, chosen), app.state.service)
         for line in _greeting(chosen, port, token):
             say(line)
-        return _run(app, chosen, listening)
+        server.run(sockets=[listening])
+        return INTERRUPTED if server.force_exit else STOPPED
     finally:
         listening.close()
 
@@ -142,20 +144,30 @@ def _bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-    except OSError:
+    except OSError as error:
         listening.close()
-        raise
+        raise UsageError(f"nothing can listen on {host}:{port} ({error.strerror}); choose another --port") from None
     return listening
+
+
+def _refuse_strangers(chosen: Serving) -> None:
+    """Refuse to be seen by other machines before it is said who they are, and how they name this one."""
+    if _is_loopback(chosen.host):
+        return
+    if chosen.authorize is None:
+        raise UsageError(
+            f"{chosen.host} is seen by other machines; say who may do what with --authorize module:function"
+        )
+    if not chosen.hosts and chosen.host in ("0.0.0.0", "::"):  # noqa: S104 - it is refused
+        raise UsageError(f"{chosen.host} is no name; say under which ones the service is reached with --allow-host")
 
 
 def _host_names(chosen: Serving, port: int) -> set[str]:
     """The host names under which the service answers: a page of another one that resolves to us gets nothing."""
-    if _is_loopback(chosen.host):
-        own = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
-        return own | set(chosen.hosts)
-    if not chosen.hosts and chosen.host in ("0.0.0.0", "::"):  # noqa: S104 - it is refused
-        raise UsageError(f"{chosen.host} is no name; say under which ones the service is reached with --allow-host")
-    return {*chosen.hosts, f"[{chosen.host}]" if ":" in chosen.host else chosen.host}
+    place = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
+    if not _is_loopback(chosen.host):
+        return {place, *chosen.hosts}
+    return {*(f"{name}:{port}" for name in (place, "127.0.0.1", "localhost", "[::1]")), *chosen.hosts}
 
 
 def _greeting(chosen: Serving, port: int, token: str | None) -> Iterator[str]:
@@ -199,7 +211,7 @@ class _Server(uvicorn.Server):
                 signal.signal(each, effect)
 
 
-def _run(app: Starlette, chosen: Serving, listening: socket.socket) -> int:
+def _config(app: ASGIApp, chosen: Serving) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
         ws="none",
@@ -212,6 +224,5 @@ def _run(app: Starlette, chosen: Serving, listening: socket.socket) -> int:
         ssl_certfile=chosen.certificate,
         ssl_keyfile=chosen.key,
     )
-    server = _Server(config, app.state.service)
-    server.run(sockets=[listening])
-    return INTERRUPTED if server.force_exit else STOPPED
+    config.load()  # a certificate that cannot be read is said before anything else
+    return config

@@ -11,10 +11,12 @@ from typing import Final, TypeAlias
 
 from agents_progress.errors import ProgressError
 from agents_progress.journal.base import Journal
+from agents_progress.keeper import expire
 from agents_progress.run import Run
 from agents_progress.server.feeds import Hub
 from agents_progress.server.limits import Limits
 from agents_progress.server.refusals import Refusal
+from agents_progress.server.shown import LiveViews
 
 logger = logging.getLogger("agents_progress")
 
@@ -27,6 +29,8 @@ TOUCH_S: Final = 10.0
 """How often the journal is told what is being read here, in seconds."""
 EXPIRE_S: Final = 5.0
 """How often a journal without leases is asked for reservations that ran out, in seconds."""
+LOOK_S: Final = 0.05
+"""How often it is seen whether runs have ended while the service goes away, in seconds."""
 CANCELLED_S: Final = 30.0
 """How long runs that were cancelled may take to stop before the service goes without them, in seconds."""
 SWEEP_S: Final = 600.0
@@ -56,11 +60,13 @@ class Service:
         self.journal = journal
         self.limits = limits
         self.hub = Hub(journal)
+        self.views = LiveViews(journal)
         self.draining = False
         self._drain_s = drain_s
         self._draining: asyncio.Task[None] | None = None
         self._prune_after = prune_after
         self._erase_after = erase_after
+        self._alive = False
         self._looked_at: set[str] = set()
         self._in_flight: Counter[Account] = Counter()
         self._reading: Counter[Account] = Counter()
@@ -102,6 +108,12 @@ class Service:
 
     # Runs.
 
+    def say_when_lifeless(self) -> None:
+        """Warn once when runs are started without the lifespan of the app: nobody would expire, touch or drain them."""
+        if not self._alive:
+            self._alive = True
+            logger.warning("agents_progress: the app of runs was mounted without its lifespan; see runs_app")
+
     def hold(self, run: Run, account: Account) -> None:
         """Keep a run that has a place: until its owner has let go of everything, or for as long as it is paused."""
 
@@ -139,6 +151,7 @@ class Service:
             (TOUCH_S, self._touch),
             (SWEEP_S, self._sweep),
         )
+        self._alive = True
         loops = [asyncio.create_task(self._repeat(seconds, step)) for seconds, step in every]
         try:
             yield
@@ -181,20 +194,20 @@ class Service:
         self.hub.say_bye()
         if await self._all_end(self._drain_s):
             return
-        for run in self._runs:
-            run.cancel(actor="shutdown")
-        if not await self._all_end(CANCELLED_S):
+        if not await self._all_end(CANCELLED_S, lambda run: run.cancel(actor="shutdown")):
             logger.warning("agents_progress: %d runs did not stop in time; they will count as lost", len(self._runs))
 
-    async def _all_end(self, within: float) -> bool:
-        """Wait for every run here and those that continue them; whether all have ended."""
+    async def _all_end(self, within: float, hasten: Callable[[Run], object] = lambda run: None) -> bool:
+        """Wait for every run here, those that are being started and those that go on; whether all have ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._follow()
-                while self._runs:
-                    await asyncio.wait(self._runs.values(), return_when=asyncio.FIRST_COMPLETED)
+                while self._in_flight:
+                    for run in self._runs:
+                        hasten(run)
+                    await asyncio.sleep(LOOK_S)
                     await self._follow()
-        return not self._runs
+        return not self._in_flight
 
     # At intervals.
 
@@ -207,11 +220,12 @@ class Service:
                 logger.warning("agents_progress: what the service does at intervals failed: %s", type(error).__name__)
 
     async def _expire(self) -> None:
-        await self.journal.expire()
+        await expire(self.journal)
 
     async def _touch(self) -> None:
         looked_at, self._looked_at = self._looked_at, set()
-        await self.journal.touch(sorted(looked_at | self.hub.watched))
+        if read := looked_at | self.hub.watched:
+            await self.journal.touch(sorted(read))
 
     async def _sweep(self) -> None:
         """Prune and erase what is past its time. A paused run waits until another one goes on from it."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -9,23 +12,29 @@ from agents_progress.errors import BadSnapshot, CursorExpired
 from agents_progress.journal.base import Journal, RunRow, Scope
 from agents_progress.messages import sentence
 from agents_progress.rows import Activity
-from agents_progress.server.starts import START_LABEL
 from agents_progress.view import RunView
 
+START_LABEL: Final = "agents-progress.start"
+"""Under it a run keeps the digest of the request that started it. Never shown, and taken from nobody."""
+
 _PAGE: Final = 1000
+_KEPT: Final = 64
 
 
 async def view_of(journal: Journal, run_id: str, scope: Scope) -> RunView:
     """Everything that is stored of a run, folded: from its newest snapshot where there is one that can be read."""
     view = RunView(run_id)
-    try:
+    with suppress(BadSnapshot):  # of a newer release, perhaps; what it stands for is read again
         if stored := await journal.snapshot(run_id, scope=scope):
             view = RunView.from_snapshot(stored)
-    except BadSnapshot:  # of a newer release, perhaps; what it stands for is read again
-        view = RunView(run_id)
+    return await _caught_up(journal, view, scope)
+
+
+async def _caught_up(journal: Journal, view: RunView, scope: Scope) -> RunView:
+    """A view with everything that was stored since, or the one that replaces it."""
     while True:
         try:
-            page = await journal.read(run_id, view.seq, _PAGE, scope=scope)
+            page = await journal.read(view.run_id, view.seq, _PAGE, scope=scope)
         except CursorExpired as pruned:
             view = RunView.from_snapshot(pruned.snapshot)
             continue
@@ -33,6 +42,41 @@ async def view_of(journal: Journal, run_id: str, scope: Scope) -> RunView:
             view.feed(envelope)
         if len(page) < _PAGE:
             return view
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A view that is folded by one caller at a time."""
+
+    view: RunView | None = None
+    folding: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class LiveViews:
+    """Views of live runs that somebody asks for again and again: each folds on from where it was left.
+
+    A few are kept, those that were asked for last; one whose run has ended is to be dropped.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._kept: dict[str, _Kept] = {}
+
+    async def of(self, run_id: str, scope: Scope) -> RunView:
+        """The view of a run now."""
+        kept = self._kept[run_id] = self._kept.pop(run_id) if run_id in self._kept else _Kept()
+        if len(self._kept) > _KEPT:
+            self.drop(next(iter(self._kept)))
+        async with kept.folding:
+            if kept.view is None:
+                kept.view = await view_of(self._journal, run_id, scope)
+            else:
+                kept.view = await _caught_up(self._journal, kept.view, scope)
+            return kept.view
+
+    def drop(self, run_id: str) -> None:
+        """Keep nothing of a run."""
+        self._kept.pop(run_id, None)
 
 
 async def continuation(journal: Journal, row: RunRow, scope: Scope) -> str | None:

@@ -17,26 +17,27 @@ from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 from starlette.requests import Request
 from typing_extensions import TypedDict
 
+from agents_progress import telemetry
 from agents_progress.clock import Clock
 from agents_progress.decorate import Decorated
-from agents_progress.errors import AppendConflict, JournalError, LeaseHeld, RunErased
+from agents_progress.errors import AlreadyEnded, AppendConflict, JournalError, LeaseHeld, RunErased
 from agents_progress.events import RUN_ID_PATTERN
 from agents_progress.journal.base import RunRow
 from agents_progress.options import Given
 from agents_progress.run import Run
+from agents_progress.server.asked import MOST_LABELS
 from agents_progress.server.bodies import json_object
 from agents_progress.server.offered import Offered, named
 from agents_progress.server.principal import Principal
 from agents_progress.server.refusals import Refusal
 from agents_progress.server.service import Service
+from agents_progress.server.shown import START_LABEL
 
 logger = logging.getLogger("agents_progress")
 
-START_LABEL: Final = "agents-progress.start"
-"""Under it a run that was started with an Idempotency-Key keeps the digest of what started it. Never shown or taken."""
-MOST_LABELS: Final = 32
-RESERVED_S: Final = 30.0
-"""How long a run may be reserved before this process has taken it in hand, in seconds."""
+LOOKS: Final = 20
+LOOK_S: Final = 0.05
+"""How often the run of the same request is looked for when it was quicker, and the pause between, in seconds."""
 STARTING_S: Final = 5.0
 """How long a start waits for the application's function, in seconds; the run goes on starting after that."""
 
@@ -120,6 +121,15 @@ def _canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=dict).encode()
 
 
+def _bound(chosen: Offered, wanted: Wish) -> BoundArguments:
+    try:
+        return chosen.bind(wanted.arguments)
+    except Refusal:
+        raise
+    except Exception as error:  # noqa: BLE001 - a validator of the application's own
+        raise _failed(error) from None
+
+
 class Starter:
     """Starts what is offered, in this process."""
 
@@ -132,21 +142,27 @@ class Starter:
         """The run that a request asks for, and whether it is a new one. Raises :class:`Refusal`."""
         key = idempotency_key(request)
         wanted, chosen = wish(await json_object(request, self._service.limits), self._functions)
-        call = chosen.bind(wanted.arguments)
-        if key is None:
-            return await self._new(Clock().new_id(), wanted, chosen, call, principal), True
-        run_id = keyed_run_id(principal, wanted.function, key)
-        known = await self._known(run_id, wanted, principal)
+        call = _bound(chosen, wanted)
+        run_id = Clock().new_id() if key is None else keyed_run_id(principal, wanted.function, key)
+        known = None if key is None else await self._known(run_id, wanted, principal)
         if known is None:
             try:
                 return await self._new(run_id, wanted, chosen, call, principal), True
-            except AppendConflict:  # the same request was quicker, here or on another node
-                known = await self._known(run_id, wanted, principal)
+            except (AlreadyEnded, AppendConflict, LeaseHeld):
+                known = None if key is None else await self._soon_known(run_id, wanted, principal)
             except RunErased:
-                pass
-        if known is None:
-            raise Refusal("key_reused", "what it started was erased")
+                raise Refusal("key_reused", "what it started was erased") from None
+        if known is None:  # the run that is in the way is another one, of the same conversation
+            raise Refusal("busy")
         return known, False
+
+    async def _soon_known(self, run_id: str, wanted: Wish, principal: Principal) -> RunRow | None:
+        """The run of the same request that was quicker, here or on another node: it is about to be known."""
+        for _ in range(LOOKS):
+            if (known := await self._known(run_id, wanted, principal)) is not None:
+                return known
+            await asyncio.sleep(LOOK_S)
+        return None
 
     async def _known(self, run_id: str, wanted: Wish, principal: Principal) -> RunRow | None:
         """The run that was started under this key, if it was for the same wish."""
@@ -158,11 +174,11 @@ class Starter:
     async def _new(
         self, run_id: str, wanted: Wish, chosen: Offered, call: BoundArguments, principal: Principal
     ) -> RunRow:
-        """Reserve a run, so that it is known on every node at once, and start it here."""
+        """A run that is started here."""
         decorated = chosen.decorated.using(**self._options(run_id, wanted, chosen, principal))
+        self._service.say_when_lifeless()
         self._service.take_place(principal.account)
         try:
-            await decorated.reserve(RESERVED_S)
             run = await self._begun(decorated, call, run_id)
         except BaseException:
             self._service.leave_place(principal.account)
@@ -186,22 +202,25 @@ class Starter:
             given["task_id"] = wanted.task_id
         if wanted.title is not None:
             given["title"] = wanted.title
-        key = None if self._exclusive is None else self._exclusive(principal, wanted)
+        key = self._conversation(wanted, principal)
         if key is not None:
             given["exclusive"] = json.dumps([principal.owner, key])
         return given
 
+    def _conversation(self, wanted: Wish, principal: Principal) -> str | None:
+        try:
+            return None if self._exclusive is None else self._exclusive(principal, wanted)
+        except Exception as error:  # noqa: BLE001 - the application's own
+            raise _failed(error) from None
+
     async def _begun(self, decorated: Decorated[...], call: BoundArguments, run_id: str) -> Run:
-        """The run, taken in hand. One that cannot be begun leaves nothing behind that looks as if it were to come."""
+        """The run, taken in hand."""
         try:
             return await decorated.start(*call.args, **call.kwargs)
-        except LeaseHeld:
-            await self._service.journal.erase(run_id=run_id)
-            raise Refusal("busy") from None
         except JournalError:
             raise
         except Exception as error:  # noqa: BLE001 - the application's own, whose text may be private
-            raise self._failed(run_id, error) from None
+            raise _failed(error, run_id) from None
 
     async def _settled(self, run: Run) -> None:
         """Wait, for a moment, until the application's function has started its run or failed to."""
@@ -213,8 +232,11 @@ class Starter:
                 try:
                     await run
                 except Exception as error:  # noqa: BLE001 - as above
-                    raise self._failed(run.id, error) from None
+                    raise _failed(error, run.id) from None
 
-    def _failed(self, run_id: str, error: Exception) -> Refusal:
-        logger.error("agents_progress: run %s could not be started: %s", run_id, type(error).__name__)
-        return Refusal("start_failed", run_id=run_id)
+
+def _failed(error: Exception, run_id: str | None = None) -> Refusal:
+    """What is answered when the application's own code raised; without an id it did before there was a run."""
+    why, about = type(error).__name__, None if run_id is None else telemetry.about(run_id)
+    logger.error("agents_progress: run %s could not be started: %s", run_id or "?", why, extra=about)
+    return Refusal("start_failed") if run_id is None else Refusal("start_failed", run_id=run_id)

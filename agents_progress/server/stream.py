@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Send
 from starlette.types import Scope as Connection
 
+from agents_progress import telemetry
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.server.feeds import Ending, Hub, Reader
 from agents_progress.server.frames import WRITE_BYTES, snapshot_frame
@@ -179,6 +180,7 @@ class _Connection:
                 "a reader of run %s is sent away: authorising it again raised %s",
                 self._stream.run_id,
                 type(error).__name__,
+                extra=telemetry.about(self._stream.run_id),
             )
             allowed = False
         if not allowed:

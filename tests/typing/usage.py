@@ -25,6 +25,7 @@ from agents_progress import (
     open_journal,
     progress,
 )
+from agents_progress.client import Client, RemoteRun
 from agents_progress.disclosure import Screen
 from agents_progress.errors import AlreadyResumed, OutputTypeDiffers
 from agents_progress.events import json_schema, parse
@@ -32,7 +33,7 @@ from agents_progress.journal import Journal, MemoryJournal, RunRow
 from agents_progress.messages import Status
 from agents_progress.outcome import owner_finished
 from agents_progress.sse import Decoder
-from agents_progress.terminal import show
+from agents_progress.terminal import show, watch
 from agents_progress.verify import all_of, digest, equals, has_output, matches, publish, schema
 
 
@@ -158,6 +159,21 @@ async def read(url: str) -> Status:
     assert_type([row.open for row in restored.activities], list[bool])
     await journal.close()
     return restored.status
+
+
+async def elsewhere(url: str, token: str | None) -> None:
+    async with Client(url, token=token, patience=None) as client:
+        run = await client.start("total", {"question": "x"}, labels={"team": "a"})
+        assert_type(run, RemoteRun)
+        assert_type(run["status"], Status)
+        assert_type(await client.runs(status="done", limit=5), list[RemoteRun])
+        assert_type(await client.answer(run["run_id"], "ask-1", "approve", digest="d"), str | None)
+        async for envelope in client.events(run["run_id"], after_seq=3):
+            assert_type(envelope, Envelope)
+        async for view in client.follow(run["run_id"], language="zh", continued=True):
+            assert_type(view, RunView)
+        assert_type(await watch(client.follow(run["run_id"])), RunView | None)
+        print(await client.cancel(run["run_id"], mode="after_turn") == "accepted")
 
 
 def small() -> None:

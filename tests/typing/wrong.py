@@ -6,6 +6,7 @@ from agents import Agent, Runner
 from agents.result import RunResultStreaming
 
 from agents_progress import Disclosure, RunView, Verdict, open_journal, progress
+from agents_progress.client import Client
 
 agent = Agent(name="Clerk")
 
@@ -29,7 +30,7 @@ def no_run(question: str) -> str:
     return question
 
 
-async def use() -> None:
+async def use(client: Client) -> None:
     total(3)  # wrong
     total()  # wrong
     total("x", turn=3)  # wrong
@@ -54,5 +55,8 @@ async def use() -> None:
     Disclosure(hold="long")  # wrong
     open_journal(3)  # wrong
     total("x").cancel("now")  # wrong
+    await client.answer("r", "ask-1", "approved")  # wrong
+    await client.runs(status="success")  # wrong
+    client.events("r", "3")  # wrong
     total("x").resume(approved="all")  # wrong
     print(text)

@@ -92,7 +92,7 @@ class Owning:
     async def test_an_exclusive_key_is_held_by_one_run_at_a_time(self, journal: Journal, reopened: Journal) -> None:
         first = await journal.lease("a", LONG, exclusive="thread-1")
         for node in (journal, reopened):
-            with pytest.raises(LeaseHeld):
+            with pytest.raises(LeaseHeld, match="run a is running"):
                 await node.lease("b", LONG, exclusive="thread-1")
         await reopened.lease("c", LONG, exclusive="thread-2")
         await reopened.lease("d", LONG)
