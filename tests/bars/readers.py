@@ -118,7 +118,9 @@ async def restless(readers: int, events: int, rate: float, figures: Figures, see
     repeated = sum(reader.view.duplicates for reader in crowd)
     figures.say(f"seed {seed}; {dict(counts)}; visits {spread([reader.visits for reader in crowd], '', 1)}")
     figures.say(f"{stored.seq} envelopes; {facts['lags']} lags, {repeated} given twice")
-    figures.hold(stored.standing.outcome == "succeeded" and stored.seq > events, f"the log is whole: {stored.issues or 'yes'}")
+    figures.hold(
+        stored.standing.outcome == "succeeded" and stored.seq > events, f"the log is whole: {stored.issues or 'yes'}"
+    )
     figures.hold(counts["status 204"] == readers, f"{counts['status 204']} of {readers} readers were told of the end")
     figures.hold(counts["cut within a frame"] >= readers, "readers were cut off within frames")
     figures.hold(repeated == 0, "nothing was given twice")

@@ -159,8 +159,11 @@ async def wire(server: Served, asked: bytes) -> AsyncIterator[Wire]:
 
 
 def raw(server: Served, asked: bytes) -> socket.socket:
-    """A socket that has sent this and takes little at a time."""
+    """A socket that has sent this and takes little at a time, in packets of a network: those of the loopback interface
+    are so large that its buffers hold megabytes.
+    """
     opened = socket.socket()
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     opened.connect((HOST, server.port))
     opened.sendall(asked)
