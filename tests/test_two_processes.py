@@ -9,6 +9,7 @@ pytest.importorskip("uvicorn", reason="the extra `server` is not installed")
 
 from bars.figures import Figures
 from bars.nodes import nodes
+from bars.rolling import Load, rolling
 from bars.servers import Missing
 
 
@@ -19,4 +20,10 @@ async def test_a_run_of_one_server_process_is_watched_controlled_and_declared_lo
         await nodes(backend, 1.5, figures)
     except Missing as missing:
         pytest.skip(str(missing))
+    assert figures.faults == []
+
+
+async def test_a_rolling_restart_ends_no_run_falsely_and_leaves_no_reader_behind() -> None:
+    figures = Figures("rolling")
+    await rolling("sqlite", Load(8, least_s=1.0, drain_s=1.0, spread_s=3.0), figures)
     assert figures.faults == []

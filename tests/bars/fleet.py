@@ -176,7 +176,9 @@ class Node:
 
 
 @asynccontextmanager
-async def fleet(place: Place, folder: Path, *, lease_s: float, drain_s: float = 0.2) -> AsyncIterator[tuple[Node, Node]]:
+async def fleet(
+    place: Place, folder: Path, *, lease_s: float, drain_s: float = 0.2
+) -> AsyncIterator[tuple[Node, Node]]:
     """Two servers, A and B, on one store."""
     nodes = [Node(name, place, folder, lease_s, drain_s) for name in "AB"]
     async with AsyncExitStack() as stack:

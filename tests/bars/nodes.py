@@ -173,7 +173,8 @@ async def killed(scene: Scene, lease_s: float) -> None:
 async def afterwards(scene: Scene) -> None:
     watch = Watch(scene.bob, (await scene.bob.start("plain"))["run_id"])
     await watch.task
-    scene.hold((watch.view.status, watch.view.text) == ("done", said(1)), f"a run on B afterwards is {watch.view.status}")
+    found = watch.view.status, watch.view.text
+    scene.hold(found == ("done", said(1)), f"a run on B afterwards is {watch.view.status}")
 
 
 @asynccontextmanager
