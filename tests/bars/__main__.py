@@ -38,9 +38,6 @@ BARS: Final = (
     Bar("resume", "a reader at the end of a run of 100,000 events sees something within 50 ms", "", 1),
     Bar("million", "a million events with ten readers take the memory of their text and 50 MB", "", 4),
     Bar("crowd", "500 runs at 50 events/s on PostgreSQL: every reader gets everything", "", 2),
-    Bar("fanout", "one core serves 1,200 readers of 50 events/s, 99 % in time", "--readers 1200 1500", 1),
-    Bar("resume", "a reader at the end of 100,000 events sees its first byte in 50 ms", "", 1),
-    Bar("fuzz_routes", "100,000 requests to every route: no 500, no exception, nothing of another tenant", "", 5),
 )
 
 
