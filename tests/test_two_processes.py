@@ -10,16 +10,11 @@ pytest.importorskip("uvicorn", reason="the extra `server` is not installed")
 from bars.figures import Figures
 from bars.nodes import nodes
 from bars.rolling import Load, rolling
-from bars.servers import Missing
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
-async def test_a_run_of_one_server_process_is_watched_controlled_and_declared_lost_by_another(backend: str) -> None:
+async def test_a_run_of_one_server_process_is_watched_controlled_and_declared_lost_by_another() -> None:
     figures = Figures("nodes")
-    try:
-        await nodes(backend, 1.5, figures)
-    except Missing as missing:
-        pytest.skip(str(missing))
+    await nodes("sqlite", 1.5, figures)
     assert figures.faults == []
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import re
 import sys
 import time
 from collections import Counter
@@ -126,6 +127,11 @@ async def restarted(node: Node, figures: Figures) -> None:
     figures.say(f"{node.name} drained and gone after {away_s:.2f} s, up again {up_s:.2f} s later")
 
 
+def warnings(log: str) -> list[str]:
+    """Those of the package, without the ids."""
+    return [re.sub(r"[0-9a-f]{32}", "ID", line) for line in log.splitlines() if line.startswith("agents_progress: ")]
+
+
 async def rolling(backend: str, load: Load, figures: Figures) -> None:
     with stores(backend) as places, TemporaryDirectory(prefix="bars-") as folder:
         place = places()
@@ -136,6 +142,8 @@ async def rolling(backend: str, load: Load, figures: Figures) -> None:
                 async with proxy.listening() as url, person(url) as client:
                     await _roll(nodes, client, load, journal, figures)
                 figures.say(f"connections through the one address: {proxy.given}")
+                for node in nodes:
+                    figures.say(f"{node.name} warned of {dict(Counter(warnings(node.said)))}")
                 tracebacks = [node.name for node in nodes if "Traceback" in node.said]
                 figures.hold(not tracebacks, f"tracebacks in the logs of {tracebacks or 'none'}")
                 for node in nodes:
