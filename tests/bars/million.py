@@ -35,7 +35,7 @@ BAR_MB: Final = 50.0
 
 
 class Endless(Model):
-    """One response of a great many deltas, which take no memory of their own: so many a second, or as fast as it can."""
+    """One response of a great many deltas, which take no memory of their own; ``rate`` a second, where it is given."""
 
     def __init__(self, deltas: int, word: str = WORD, rate: float = 0.0) -> None:
         self.deltas = deltas
