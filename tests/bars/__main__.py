@@ -37,6 +37,9 @@ BARS: Final = (
     Bar("fanout", "one run reaches 1,200 readers over HTTP from one core", "", 2),
     Bar("resume", "a reader at the end of a run of 100,000 events sees something within 50 ms", "", 1),
     Bar("million", "a million events with ten readers take the memory of their text and 50 MB", "", 4),
+    Bar("million_http", "the same with ten readers over HTTP: the memory of the server", "", 4),
+    Bar("readers", "200 readers over HTTP that leave and return at random all end with the view of the log", "", 2),
+    Bar("stuck", "500 sockets that never read, and 100 that are worse, change nothing for a run", "", 1),
     Bar("crowd", "500 runs at 50 events/s on PostgreSQL: every reader gets everything", "", 2),
 )
 
