@@ -75,10 +75,15 @@ _HOLDERS: Final = (
     "SELECT run_id FROM progress_runs WHERE exclusive = %s AND run <> %s AND generation > 0 "
     "AND deadline > clock_timestamp() LIMIT 1"
 )
+# Locked in the order in which a group of appends locks its runs: two orders would be a deadlock.
 _RENEW: Final = f"""
-UPDATE progress_runs runs SET deadline = {_FOR}
-FROM (SELECT * FROM unnest(%s::text[], %s::bigint[]) AS held (run_id, generation)) held
-WHERE runs.run_id = held.run_id AND runs.generation = held.generation AND runs.deadline > clock_timestamp()
+WITH held AS (
+    SELECT runs.run, asked.generation FROM progress_runs runs
+    JOIN unnest(%s::text[], %s::bigint[]) AS asked (run_id, generation) ON runs.run_id = asked.run_id
+    ORDER BY runs.run_id FOR UPDATE OF runs
+)
+UPDATE progress_runs runs SET deadline = {_FOR} FROM held
+WHERE runs.run = held.run AND runs.generation = held.generation AND runs.deadline > clock_timestamp()
 RETURNING runs.run_id, runs.generation
 """
 _LATE: Final = (
@@ -223,7 +228,7 @@ class PostgresJournal(Journal):
         return await self._transact(work)
 
     def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
-        asked = ttl, [lease.run_id for lease in leases], [lease.generation for lease in leases]
+        asked = [lease.run_id for lease in leases], [lease.generation for lease in leases], ttl
         held = self._process().renew(_RENEW, asked)
         return [lease for lease in leases if (lease.run_id, lease.generation) not in held]
 
