@@ -399,6 +399,20 @@ async def test_a_stream_that_its_server_cancels_leaves_nothing(journal: MemoryJo
     assert hub.readers() == 0
 
 
+async def test_a_reader_that_catches_up_lets_others_come_in_between(journal: MemoryJournal, hub: Hub) -> None:
+    there = Peer(EventStream(hub, "r"))
+    await until(lambda: len(there.sent) == 2)
+    await journal.append(ticks("r", 1, 200, text="x" * 1000))  # the feed keeps all of it, for several writes
+    await until(lambda: there.seqs[-1:] == [200])
+    late = Peer(EventStream(hub, "r"))
+    while len(late.sent) < 3:
+        await asyncio.sleep(0)
+    assert 0 < late.seqs[-1] < 200
+    await journal.seal("r")
+    assert [int(frame.id) for frame in await late.closed()] == list(range(1, 201))
+    await there.closed()
+
+
 # Over real sockets.
 
 

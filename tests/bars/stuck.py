@@ -35,7 +35,7 @@ SECONDS: Final = 20.0
 WORD: Final = "word " * 200
 STALL_S: Final = 3.0
 BAR_MB: Final = 150.0
-BAR_RATIO: Final = 1.05
+BAR_RATIO: Final = 1.1
 BAR_LATE_S: Final = 1.0
 """A reader has 99 % of the envelopes within this time."""
 RESET: Final = struct.pack("ii", 1, 0)
