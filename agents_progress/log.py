@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
+from weakref import WeakSet
 
 from agents_progress import telemetry
 from agents_progress.caps import Caps, Quota
@@ -42,12 +43,12 @@ BREATH_S: Final = 0.00005
 """As long as a sleeping thread needs to wake."""
 LATE_S: Final = 0.1
 RHYTHM_S: Final = 0.001
-"""When an append takes longer than the first, the loop breathes at the pace of the second: among many runs each has
-little that waits, and together they leave the journal's thread no more of the interpreter than one that hurries.
+"""When an append takes longer than the first, the loop breathes at the pace of the second: of many runs each may have
+little that waits, and all together starve the journal's thread.
 """
 
-_breathed = 0.0
-"""When any loop of this process breathed last."""
+_reached: Final[WeakSet[Journal]] = WeakSet()  # the journals that took something in this process
+_breathed = 0.0  # when any loop of this process breathed last
 
 
 class RunLog:
@@ -313,19 +314,22 @@ class RunLog:
     async def _append(self, batch: list[Envelope]) -> None:
         """Append, again and again while the journal is away; a repeat of what it took after all changes nothing.
 
-        One that was never reached is not waited for: its name is wrong more often than it is away.
+        One that this process never reached is not waited for: its name is wrong more often than it is away.
         """
         # The first batch claims the run id: of two runs with one id, only one is ever recorded.
-        first, self._unclaimed = self._unclaimed, False
+        claims, self._unclaimed = self._unclaimed, False
         pause = RETRY_S
         while True:
             try:
                 lease = await self._tenure.begin()
                 with telemetry.appending(self.journal):
-                    return await self.journal.append(batch, origin=self._origin, claim=first, lease=lease)
+                    await self.journal.append(batch, origin=self._origin, claim=claims, lease=lease)
+                _reached.add(self.journal)
+                return
             except JournalUnavailable:
-                if first:
+                if self.journal not in _reached:
                     raise
+                claims = False  # it may have been taken; with our lease, by nobody but us
                 if pause == RETRY_S:
                     self._logger.warning("the journal is away")
             await asyncio.sleep(pause)

@@ -69,14 +69,19 @@ def shown(view: RunView) -> dict[str, Any]:
 
 
 def as_numbers(value: Any) -> Any:
-    """What a browser can say of a value, where every number is a double. OverflowError: it is larger than any."""
+    """What a browser can say of a value, where every number is a double: one beyond 2^53 is not counted on exactly.
+
+    OverflowError: it is larger than any.
+    """
     if isinstance(value, dict):
         return {name: as_numbers(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [as_numbers(part) for part in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
+    if abs(value) >= 2**53:
+        return f"{float(value):.13e}"
+    return int(value) if float(value).is_integer() else float(value)
 
 
 def same(value: Any) -> str:

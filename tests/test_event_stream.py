@@ -399,14 +399,29 @@ async def test_a_stream_that_its_server_cancels_leaves_nothing(journal: MemoryJo
     assert hub.readers() == 0
 
 
+async def test_a_reader_that_catches_up_lets_others_come_in_between(journal: MemoryJournal, hub: Hub) -> None:
+    there = Peer(EventStream(hub, "r"))
+    await until(lambda: len(there.sent) == 2)
+    await journal.append(ticks("r", 1, 200, text="x" * 1000))  # the feed keeps all of it, for several writes
+    await until(lambda: there.seqs[-1:] == [200])
+    late = Peer(EventStream(hub, "r"))
+    while len(late.sent) < 3:
+        await asyncio.sleep(0)
+    assert 0 < late.seqs[-1] < 200
+    await journal.seal("r")
+    assert [int(frame.id) for frame in await late.closed()] == list(range(1, 201))
+    await there.closed()
+
+
 # Over real sockets.
 
 
 class Served:
     """A uvicorn in this event loop, and what its loggers say."""
 
-    def __init__(self, port: int, records: list[logging.LogRecord]) -> None:
-        self.port = port
+    def __init__(self, server: uvicorn.Server, records: list[logging.LogRecord]) -> None:
+        self.port: int = server.servers[0].sockets[0].getsockname()[1]
+        self.connections = server.server_state.connections
         self.records = records
 
     async def open(self, query: str = "") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -442,7 +457,7 @@ async def serving(hub: Hub, http: str = "h11", **options: Any) -> AsyncIterator[
     running = asyncio.create_task(server.serve())
     try:
         await until(lambda: server.started)
-        yield Served(server.servers[0].sockets[0].getsockname()[1], records)
+        yield Served(server, records)
     finally:
         hub.say_bye()
         server.should_exit = True
@@ -492,6 +507,30 @@ async def test_sockets_that_take_nothing_are_cut_off_and_their_memory_is_bounded
         assert hub.counts.stalled == 20
         await journal.seal("r")
         assert await well == list(range(1, 301))
+        for sock in stuck:
+            sock.close()
+
+
+@pytest.mark.parametrize("http", http_implementations())
+async def test_sockets_that_do_not_take_the_end_of_a_log_are_cut_off_however_little_is_left(
+    journal: MemoryJournal, hub: Hub, http: str
+) -> None:
+    await journal.append(ticks("r", 1, 80, text="x" * 4000))
+    await journal.seal("r")
+    async with serving(hub, http, stall_s=0.3) as served:
+        stuck = []
+        for after_seq in range(0, 80, 2):  # some take all there is, some leave more than is kept, some less
+            sock = socket.socket()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1460)  # as on a network
+            sock.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", served.port))
+            asked = f"GET /feed?after_seq={after_seq} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+            await asyncio.get_running_loop().sock_sendall(sock, asked.encode())
+            stuck.append(sock)
+        await until(lambda: hub.counts.stalled)
+        await until(lambda: not served.connections)
+        assert 0 < hub.counts.stalled < len(stuck)
         for sock in stuck:
             sock.close()
 

@@ -285,6 +285,25 @@ async def test_a_journal_that_was_never_reached_is_not_waited_for() -> None:
     assert outcome.kind == "unknown" and time.monotonic() - begun < 4
 
 
+async def test_a_journal_that_was_reached_before_is_waited_for_at_the_first_append_too() -> None:
+    class Flaky(MemoryJournal):
+        away = 0
+
+        async def append(self, envelopes: Any, **more: Any) -> None:
+            await super().append(envelopes, **more)
+            if self.away:  # it took them, and its answer was lost
+                self.away -= 1
+                raise JournalUnavailable("connection lost")
+
+    journal = Flaky()
+    await started(scripted(turn(text("first"))), journal=journal)
+    journal.away = 2
+    run = started(scripted(turn(text("second"))), journal=journal)
+    assert (await run).kind == "succeeded" and run.error is None
+    log = await stored(journal, run.id)
+    assert log.ending["outcome"] == "succeeded" and log.view.issues == []
+
+
 async def test_a_journal_that_hangs_holds_readers_but_not_the_model_nor_a_cancel() -> None:
     release = asyncio.Event()
 

@@ -390,6 +390,22 @@ async def test_two_nodes_that_write_to_the_same_runs_in_opposite_orders_never_lo
         assert await whole(journal, run_id) == ticks(run_id, 1, 10)
 
 
+async def test_leases_are_renewed_in_the_order_in_which_appends_lock_so_that_neither_is_a_deadlock(
+    store: Store, journal: PostgresJournal
+) -> None:
+    held = [await journal.lease(run_id, 60.0) for run_id in ("b", "a")]
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'"
+    locked = "SELECT FROM progress_runs WHERE run_id = %s FOR UPDATE"
+    with store.admin.transaction():
+        store.admin.execute(locked, ("a",))
+        renewing = asyncio.create_task(asyncio.to_thread(journal.renew, held, 60.0))
+        with psycopg.connect(SERVER, autocommit=True) as beside:
+            while beside.execute(waits, (store.schema,)).fetchone() != (1,):
+                await asyncio.sleep(0.01)
+        store.admin.execute(locked + " NOWAIT", ("b",))
+    assert await renewing == []
+
+
 async def test_texts_that_a_text_column_cannot_hold_are_kept_found_and_told_apart(journal: PostgresJournal) -> None:
     odd = ["a", "a\x00", "a\\0", "a\ud800", "a\\ud800", ""]
     for n, text in enumerate(odd):

@@ -316,6 +316,19 @@ async def test_a_run_that_goes_on_after_an_answer_is_drained_like_any_other(jour
     assert (await stored(journal, later)).ending["outcome"] == "succeeded"
 
 
+async def test_a_service_that_goes_away_hangs_up_so_that_whoever_asks_again_can_reach_another(
+    journal: MemoryJournal,
+) -> None:
+    run_id = await write(journal, live("r1"), sealed=False)
+    app = runs_app(journal, by_token, functions=[holding(asyncio.Event())])
+    async with listening(app) as url, client(url) as ada:
+        service_of(app).draining = True
+        refused = [await ada.post("/runs", json={"arguments": {}}), await ada.get(f"/runs/{run_id}/events")]
+        assert [(each.status_code, each.headers["connection"]) for each in refused] == [(503, "close")] * 2
+        shown = await ada.get(f"/runs/{run_id}")
+        assert (shown.status_code, "connection" in shown.headers) == (200, False)
+
+
 async def test_draining_twice_is_draining_once(journal: MemoryJournal) -> None:
     app = runs_app(journal, by_token, functions=[holding(asyncio.Event())], drain_s=0.05)
     async with living(app), caller(app) as ada:

@@ -93,6 +93,11 @@ class Reader:
         return chunk
 
     @property
+    def behind(self) -> bool:
+        """Whether there is more for it already."""
+        return self.seq < self._feed.kept.head
+
+    @property
     def ending(self) -> Ending | None:
         """Why there is no more for it, None while there may be."""
         feed = self._feed

@@ -50,8 +50,10 @@ REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
 
 FOR_NOW: Final = frozenset({"too_many_runs", "too_many_readers", "draining", "full", "unavailable", "authorize_failed"})
 """What may be asked again later, so that the answer says when."""
-HANGS_UP: Final = frozenset({"slow_body", "body_too_large"})
-"""What leaves part of a request unread, so that the connection is of no more use."""
+HANGS_UP: Final = frozenset({"slow_body", "body_too_large", "draining"})
+"""What makes a connection useless: part of a request was left unread, or it leads to a server that is about to stop,
+and whoever asks again on it would not reach another one.
+"""
 
 
 class Answer(Response):

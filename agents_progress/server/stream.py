@@ -114,6 +114,7 @@ class _Connection:
         self._timer = self._loop.call_later(self._look_s, self._look)
         try:
             async with asyncio.timeout(None) as self._open:
+                _keep_nothing(self._receive)
                 await self._write(start)
         except OSError:  # it left, or was let go (a TimeoutError)
             if self._stalled:
@@ -136,6 +137,8 @@ class _Connection:
         while (ending := reader.ending) is None:
             if frames := await reader.take():
                 await self._put(frames)
+                if reader.behind:  # a send need not wait for anything: let others come in, and a loss be heard
+                    await asyncio.sleep(0)
             elif self._loop.time() - self._moved_at >= stream.heartbeat_s:
                 await self._put(HEARTBEAT)
         await self._put(LAST_WORDS[ending](), more=False)
@@ -187,11 +190,24 @@ class _Connection:
             self._reader.end(Ending.CLOSED)
 
 
-def _abort(receive: Receive) -> None:
-    """Cut the connection off without sending what is left. ASGI has no word for it, and a server that merely closes
-    waits for the reader to take the rest, which it does not; uvicorn's ``receive`` belongs to an object that has the
-    transport.
+def _transport(receive: Receive) -> Any:
+    """The connection itself, for which ASGI has no word: uvicorn's ``receive`` belongs to an object that has it.
+
+    It is needed twice. A server that merely closes waits for the reader to take the rest, which it does not; and one
+    that keeps what was not taken has nothing to wait for once the last frame was handed over.
     """
-    abort = getattr(getattr(getattr(receive, "__self__", None), "transport", None), "abort", None)
+    return getattr(getattr(receive, "__self__", None), "transport", None)
+
+
+def _keep_nothing(receive: Receive) -> None:
+    """Have every send wait until the system took what was sent before."""
+    limit = getattr(_transport(receive), "set_write_buffer_limits", None)
+    if limit is not None:
+        limit(high=0)
+
+
+def _abort(receive: Receive) -> None:
+    """Cut the connection off without sending what is left."""
+    abort = getattr(_transport(receive), "abort", None)
     if abort is not None:
         abort()

@@ -30,12 +30,17 @@ BARS: Final = (
     Bar("outage", "20 runs lose nothing to a store that is frozen or crashed for 10 s", "", 4),
     Bar("blocked", "a tool that blocks the loop for 20 s loses no lease", "", 2),
     Bar("locked", "a foreign write lock on a SQLite journal delays, and never makes a hole", "", 4),
+    Bar("nodes", "a run is watched, controlled and told as lost by another server process, on every backend", "", 2),
+    Bar("rolling", "100 runs and their readers come through a rolling restart of two servers with the truth", "", 1.5),
     Bar("fuzz_sse", "100,000 inputs are decoded as the standard says, or refused", "", 1),
+    Bar("fuzz_routes", "100,000 requests to every route: no exception, no 500, nothing of another tenant", "", 3),
+    Bar("fanout", "one run reaches 1,200 readers over HTTP from one core", "", 2),
+    Bar("resume", "a reader at the end of a run of 100,000 events sees something within 50 ms", "", 1),
     Bar("million", "a million events with ten readers take the memory of their text and 50 MB", "", 4),
+    Bar("million_http", "the same with ten readers over HTTP: the memory of the server", "", 4),
+    Bar("readers", "200 readers over HTTP that leave and return at random all end with the view of the log", "", 2),
+    Bar("stuck", "500 sockets that never read, and 100 that are worse, change nothing for a run", "", 1),
     Bar("crowd", "500 runs at 50 events/s on PostgreSQL: every reader gets everything", "", 2),
-    Bar("fanout", "one core serves 1,200 readers of 50 events/s, 99 % in time", "--readers 1200 1500", 1),
-    Bar("resume", "a reader at the end of 100,000 events sees its first byte in 50 ms", "", 1),
-    Bar("fuzz_routes", "100,000 requests to every route: no 500, no exception, nothing of another tenant", "", 5),
 )
 
 

@@ -35,10 +35,12 @@ BAR_MB: Final = 50.0
 
 
 class Endless(Model):
-    """One response of a great many deltas, which take no memory of their own."""
+    """One response of a great many deltas, which take no memory of their own; ``rate`` a second, where it is given."""
 
-    def __init__(self, deltas: int) -> None:
+    def __init__(self, deltas: int, word: str = WORD, rate: float = 0.0) -> None:
         self.deltas = deltas
+        self.word = word
+        self.rate = rate
 
     async def get_response(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("this model only streams")
@@ -47,31 +49,34 @@ class Endless(Model):
         yield response_created()
         delta = ResponseTextDeltaEvent(
             content_index=0,
-            delta=WORD,
+            delta=self.word,
             item_id="msg_1",
             logprobs=[],
             output_index=0,
             sequence_number=0,
             type="response.output_text.delta",
         )
+        began = time.monotonic()
         for number in range(self.deltas):
             yield delta
-            if not number % 64:
+            if self.rate:
+                await asyncio.sleep(max(began + (number + 1) / self.rate - time.monotonic(), 0))
+            elif not number % 64:
                 await asyncio.sleep(0)
         yield response_completed(message_item("done"))
 
 
 class Memory:
-    """What this process takes, watched from a thread; in MB. The cache of the file system is not in it."""
+    """What a process takes, watched from a thread; in MB. The cache of the file system is not in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int | None = None) -> None:
+        self._status = Path("/proc", str(pid or "self"), "status")
         self.first = self.most = self.now()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
-    @staticmethod
-    def now() -> float:
-        found = re.search(r"RssAnon:\s+(\d+)", Path("/proc/self/status").read_text())
+    def now(self) -> float:
+        found = re.search(r"RssAnon:\s+(\d+)", self._status.read_text())
         return int(found[1]) / 1024 if found else 0.0
 
     def _watch(self) -> None:

@@ -23,7 +23,7 @@ const PLAIN = Object.keys(SNAPSHOT.properties.plain.properties);
  * What a reader may show about one run.
  *
  * Feed it envelopes in any form and order they arrive; read `status` and `message`. Memory grows with the text and the
- * rows, not with the number of events.
+ * rows, not with the number of events. Numbers beyond 2^53 are shown, and kept in a snapshot, as the nearest double.
  */
 export class RunView {
   standing = new Standing();

@@ -64,7 +64,7 @@ def story(run_id: str, task_id: str = "task-1") -> list[Envelope]:
     log = Log(run_id).start(task_id=task_id).say("text.delta", item_id="m1", index=0, text="巡检 ")
     log.say("text.delta", item_id="m1", index=1, text="ready").say("note.mood", good=True).request()
     log.ask().say("approval.resolved", interaction_id="ask-1", decision="approved")
-    log.say("tool.started", call_id="c1").say("tool.returned", call_id="c1", output="2 items")
+    log.say("tool.started", call_id="c1").say("tool.finished", call_id="c1", output="2 items")
     log.say("text.completed", item_id="m1", text=OUTPUT)
     return log.end().check().envelopes
 
