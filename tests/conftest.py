@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from agents_progress.testing import no_network
 from tests.commands import Command, Printed
 
 set_tracing_disabled(True)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests were started in the background
 
 
 @pytest.fixture(autouse=True)
