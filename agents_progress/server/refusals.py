@@ -50,6 +50,8 @@ REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
 
 FOR_NOW: Final = frozenset({"too_many_runs", "too_many_readers", "draining", "full", "unavailable", "authorize_failed"})
 """What may be asked again later, so that the answer says when."""
+ELSEWHERE_S: Final = 1
+"""When to ask again, in seconds, where another node can answer at once."""
 HANGS_UP: Final = frozenset({"slow_body", "body_too_large", "draining"})
 """What makes a connection useless: part of a request was left unread, or it leads to a server that is about to stop,
 and whoever asks again on it would not reach another one.
@@ -87,7 +89,7 @@ class Refusal(Exception):
         if self.code == "unauthenticated":
             headers["www-authenticate"] = "Bearer"
         if self.code in FOR_NOW:
-            headers["retry-after"] = str(retry_after_s)
+            headers["retry-after"] = str(ELSEWHERE_S if self.code == "draining" else retry_after_s)
         if self.code in HANGS_UP:
             headers["connection"] = "close"
         return Answer({"error": {"code": self.code, "message": message, **self.more}}, status, headers)
