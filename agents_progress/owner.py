@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from agents_progress import telemetry
 from agents_progress.disclosure import Draft, Screen
@@ -21,14 +21,13 @@ from agents_progress.errors import AlreadyResumed, JournalError, JournalUnavaila
 from agents_progress.keeper import TAKEN
 from agents_progress.log import RunLog
 from agents_progress.outcome import Evidence, Outcome, owner_finished
-from agents_progress.payloads import CancelMode
+from agents_progress.payloads import CancelAnswer, CancelMode
 from agents_progress.plan import Beginning, Plan, Sink
 from agents_progress.source import Drafts, Ending, Source, Take
 from agents_progress.unread import Audience
 from agents_progress.verify import digest, judge, publish
 from agents_progress.view import RunView
 
-CancelAnswer: TypeAlias = Literal["accepted", "already_cancelling", "already_ended"]
 Start: TypeAlias = Callable[[], Awaitable[Source]]
 
 _held: Final[set[asyncio.Task[None]]] = set()

@@ -34,6 +34,7 @@ Private: TypeAlias = Annotated[str, PRIVATE]
 
 OutcomeKind: TypeAlias = Literal["succeeded", "paused", "cancelled", "failed", "incomplete"]
 CancelMode: TypeAlias = Literal["immediate", "after_turn"]
+CancelAnswer: TypeAlias = Literal["accepted", "already_cancelling", "already_ended"]
 Channel: TypeAlias = Literal["answer", "refusal", "transcript", "reasoning"]
 ToolKind: TypeAlias = Literal["function", "hosted", "mcp", "agent", "computer", "shell", "patch", "custom"]
 Decision: TypeAlias = Literal["approved", "rejected", "expired", "cancelled"]

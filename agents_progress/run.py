@@ -15,8 +15,8 @@ from agents_progress.control import controlled
 from agents_progress.errors import AlreadyResumed, NotPaused, NotRepeatable, UnknownInteraction, UsageError, WrongLoop
 from agents_progress.events import Envelope
 from agents_progress.outcome import Outcome
-from agents_progress.owner import CancelAnswer, Owner, Start
-from agents_progress.payloads import CancelMode
+from agents_progress.owner import Owner, Start
+from agents_progress.payloads import CancelAnswer, CancelMode
 from agents_progress.plan import Beginning, Plan
 from agents_progress.source import CancelledPause, Source
 from agents_progress.telemetry import RunLogger

@@ -19,13 +19,13 @@ from typing import Any, Final, Literal, Self, cast
 from urllib.parse import quote
 
 from agents_progress.client.address import header_word
-from agents_progress.client.answers import CancelAnswer, OpenCall, RemoteRun, part, row
+from agents_progress.client.answers import OpenCall, RemoteRun, part, row
 from agents_progress.client.feed import Feed
 from agents_progress.client.link import Link
 from agents_progress.errors import CursorExpired, ProgressError, UsageError
 from agents_progress.events import Envelope, is_run_id
 from agents_progress.messages import Language, Status
-from agents_progress.payloads import CancelMode
+from agents_progress.payloads import CancelAnswer, CancelMode
 from agents_progress.view import RunView
 
 __all__ = ["CancelAnswer", "Client", "OpenCall", "RemoteRun"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal, NotRequired, TypeAlias, TypeVar
+from typing import Any, NotRequired, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 from agents_progress.errors import Refused
 from agents_progress.messages import Status
 
-CancelAnswer: TypeAlias = Literal["accepted", "already_cancelling", "already_ended"]
 T = TypeVar("T")
 
 

@@ -12,8 +12,7 @@ from agents_progress.claim import next_run_id
 from agents_progress.errors import JournalError
 from agents_progress.events import Envelope, is_run_id
 from agents_progress.journal.base import Journal, Request, RunRow, Scope
-from agents_progress.owner import CancelAnswer
-from agents_progress.payloads import CancelMode, Decision
+from agents_progress.payloads import CancelAnswer, CancelMode, Decision
 from agents_progress.server.refusals import Refusal
 from agents_progress.server.shown import view_of
 
