@@ -15,9 +15,9 @@ from agents_progress.plaintext import clean, cut
 from agents_progress.report.markup import Markup, element, together
 from agents_progress.report.words import Facts, duration, kind_and_name, state
 
-ROWS: Final = 20
-"""Rows of one picture: with its axis less than half a sheet."""
-_ROW: Final = 30
+ROWS: Final = 8
+"""Rows of one picture: with its axis a third of a sheet, so that little of one stays empty."""
+_ROW: Final = 36
 _AXIS: Final = 22
 _INDENT: Final = 14
 _DEEPEST: Final = 3
@@ -123,6 +123,7 @@ def _row(span: Facts, top: int, scale: Scale, total_ms: int, language: Language)
     return together(
         element("text", _mark(span), shown, class_=f"name {span['state']}", x=indent, y=top + 12),
         element("text", _taken(span, language), class_="taken", x="100%", y=top + 12),
+        element("rect", class_="track", x=0, width="100%", y=top + 17, height=8, rx=2),
         bars,
     )
 
@@ -135,7 +136,7 @@ def _taken(span: Facts, language: Language) -> str:
     if span["duration_ms"] is None:
         return ""
     taken = duration(span["duration_ms"])
-    return f"≥ {taken}" if span["open"] else f"≈ {taken}" if span["approximate"] else taken
+    return f"{taken} …" if span["open"] else f"≈ {taken}" if span["approximate"] else taken
 
 
 def _bar(scale: Scale, start: int, end: int, y: int, height: int, kinds: str) -> Markup:

@@ -16,7 +16,7 @@ from agents_progress.view import RunView
 from agents_progress.why import Fact, explain
 
 FORMAT: Final = "agents-progress-report/1"
-_SHOWN: Final = ("ending", "evidence", "verdict")
+_SHOWN: Final = ("ending", "evidence")
 _ARTIFACT: Final = ("artifact_id", "name", "media_type", "bytes", "sha256", "call_id")
 _SOURCE: Final = ("kind", "title", "url")
 _QUESTION: Final = ("interaction_id", "title", "tool", "details", "expires_at", "decision", "actor")
@@ -83,7 +83,6 @@ def _some(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _span(span: Span, depth: int, timeline: Timeline) -> dict[str, Any]:
-    until = span.end
     return {
         "kind": span.kind,
         "id": span.span_id,
@@ -93,7 +92,7 @@ def _span(span: Span, depth: int, timeline: Timeline) -> dict[str, Any]:
         "state": span.state,
         "start_ms": None if span.start is None else span.start.ms,
         "begun_ms": None if span.begun is None else span.begun.ms,
-        "end_ms": None if until is None else until.ms,
+        "end_ms": None if span.end is None else span.end.ms,
         "duration_ms": span.duration_ms(timeline.last),
         "open": span.open,
         "approximate": span.approximate(timeline.last),
@@ -152,6 +151,7 @@ def _usage(views: Sequence[RunView]) -> dict[str, Any] | None:
 
 def _runs(timeline: Timeline, rows: Sequence[RunRow]) -> list[dict[str, Any]]:
     found = []
+    later = {run.resumed_from: run.view.run_id for run in timeline.runs}
     for run, row in zip(timeline.runs, rows, strict=True):
         view, status = run.view, run.view.status
         known = run.base is not None
@@ -161,6 +161,7 @@ def _runs(timeline: Timeline, rows: Sequence[RunRow]) -> list[dict[str, Any]]:
                 "status": status,
                 "message": sentence(status, view.language),
                 "resumed_from": run.resumed_from,
+                "continued_as": later.get(view.run_id),
                 "started_at": row.started_at,
                 "updated_at": row.updated_at,
                 "start_ms": run.offset if known else None,
