@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents_progress import Envelope, RunView
@@ -104,6 +104,7 @@ def shown(timeline: Timeline) -> list[Row]:
 
 
 R = "r"
+PAUSE = "a pause is one wait and one call over two runs, and the time between is by wall clocks"
 CASES: dict[str, tuple[list[list[Envelope]], list[Row]]] = {
     "a tool that was requested, began and returned": (
         [
@@ -255,7 +256,7 @@ CASES: dict[str, tuple[list[list[Envelope]], list[Row]]] = {
         [log(R, began(0), ended(1))],
         [row("agent", "A", "returned", 0, 1000, 1000)],
     ),
-    "a pause is one wait and one call over two runs, and the time between is by wall clocks": (
+    PAUSE: (
         [
             log(R, began(0), requested(1), wait(2), ended(2, "paused")),
             log(
@@ -353,12 +354,7 @@ def test_a_check_that_may_still_come_is_shown_as_open() -> None:
 
 
 def test_when_execution_began_is_told_apart_from_the_request() -> None:
-    spans = [
-        span
-        for span, _ in line(
-            *CASES["a pause is one wait and one call over two runs, and the time between is by wall clocks"][0]
-        ).spans()
-    ]
+    spans = [span for span, _ in line(*CASES[PAUSE][0]).spans()]
     (tool,) = (span for span in spans if span.kind == "tool")
     assert tool.begun is not None and tool.begun.ms == 63_000
 
@@ -476,6 +472,7 @@ def concerned(span: Span) -> bool:
     return span.kind in ("tool", "handoff", "stage")
 
 
+@settings(max_examples=60, deadline=None)
 @given(logs(), st.integers(0, 40))
 def test_every_activity_and_question_of_the_view_appears_exactly_once(envelopes: list[Envelope], upto: int) -> None:
     part = envelopes[: max(upto, 1)]
@@ -494,6 +491,7 @@ def test_every_activity_and_question_of_the_view_appears_exactly_once(envelopes:
     assert len({id(span) for span in spans}) == len(spans) == len({span.span_id for span in spans})
 
 
+@settings(max_examples=60, deadline=None)
 @given(logs(), st.lists(st.floats(0, 3000), min_size=60, max_size=60))
 def test_no_log_raises_and_no_duration_is_negative_whatever_the_clock_says(
     envelopes: list[Envelope], moments: list[float]
@@ -507,6 +505,7 @@ def test_no_log_raises_and_no_duration_is_negative_whatever_the_clock_says(
         assert depth >= 0 and (span.start is None or 0 <= span.start.ms <= timeline.last.ms)
 
 
+@settings(max_examples=60, deadline=None)
 @given(logs(), logs(), st.randoms())
 def test_what_is_broken_or_doubled_never_raises(one: list[Envelope], two: list[Envelope], random: Any) -> None:
     sources: list[Any] = [envelope.to_dict() for envelope in [*one, *two, *one]] + [b"{", None, 7, {"seq": 1}]
@@ -521,6 +520,7 @@ def test_what_is_broken_or_doubled_never_raises(one: list[Envelope], two: list[E
         assert len(rows) == len(run.view.rows)
 
 
+@settings(max_examples=60, deadline=None)
 @given(logs(), st.integers(1, 40))
 def test_a_log_of_which_the_beginning_was_pruned_loses_no_activity(envelopes: list[Envelope], upto: int) -> None:
     view = RunView(envelopes[0].run_id)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from agents_progress.labels import label
@@ -26,6 +27,8 @@ _TICKS: Final = (1, 2, 5)
 _PAUSE: Final = 0.12
 """How much of the width the time between two runs takes at most, all of it together."""
 _LEAST: Final = 0.5
+_MOST_TICKS: Final = 6
+_APART: Final = 12
 
 
 class Scale:
@@ -56,17 +59,21 @@ class Scale:
         place = self._places[after - 1] + part * (self._places[after] - self._places[after - 1])
         return 100 * place / (self._places[-1] or 1.0)
 
-    def ticks(self) -> Iterator[int]:
+    def ticks(self) -> list[int]:
         """Round moments that are far enough from each other, none of them inside shortened time."""
         drawn, step = self._places[-1], 1
-        while drawn / step > 6:
+        while drawn / step > _MOST_TICKS:
             step = next(found for power in range(20) for each in _TICKS if (found := each * 10**power) > step)
-        last = -100.0
-        for tick in range(0, int(self._edges[-1]) + 1, step):
-            place = self.place(tick)
-            if last + 12 <= place <= 94 and not any(start < tick < end for start, end in self._gaps):
-                last = place
-                yield tick
+        found: list[int] = []
+        for start, end in pairwise([0, *(edge for gap in self._gaps for edge in gap), int(self._edges[-1])]):
+            if (start, end) in self._gaps:
+                continue
+            for tick in range(-(-start // step) * step, end + 1, step):
+                if self.place(tick) <= 100 - _APART / 2 and (
+                    not found or self.place(tick) - self.place(found[-1]) >= _APART
+                ):
+                    found.append(tick)
+        return found
 
 
 def pictures(spans: Sequence[Facts], scale: Scale, total_ms: int, language: Language) -> Iterator[Markup]:
