@@ -63,7 +63,7 @@ class Scale:
         """Round moments that are far enough from each other, none of them inside shortened time."""
         drawn, step = self._places[-1], 1
         while drawn / step > _MOST_TICKS:
-            step = next(found for power in range(20) for each in _TICKS if (found := each * 10**power) > step)
+            step = next(wider for power in range(20) for each in _TICKS if (wider := int(each * 10**power)) > step)
         found: list[int] = []
         for start, end in pairwise([0, *(edge for gap in self._gaps for edge in gap), int(self._edges[-1])]):
             if (start, end) in self._gaps:

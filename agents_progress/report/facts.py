@@ -1,4 +1,23 @@
-"""What a report says, as one JSON object. Only what the wire of a run carries, and the versions that it ran with."""
+"""What a report says, as one JSON object. Only what the wire of a run carries, and the versions that it ran with.
+
+Its fields, in this order; times in milliseconds count from the first event of the task, and null is what is not known:
+
+- ``report`` names this form, ``written_at`` says when (RFC 3339), ``language`` in which the sentences are;
+- ``run_id``, ``task_id``, ``title``, ``agent``, ``status``, ``message``, ``over``: the newest run, and whether it
+  is over;
+- ``row`` (``number``, ``sentence``): which row of the ending table decided; ``reasons``: sentences;
+- ``effects`` (``run_id``, ``call_id``, ``title``, ``state``): tools that may have changed something, where that is
+  to be checked; ``issues`` (``run_id``, ``code``);
+- ``answer`` (``name``, ``text``, ``missing_start``): the name says how far to trust it;
+- ``check`` (``ok``, ``check``, ``reason``, ``digest``): the application's, of exactly this answer;
+- ``questions``: to people, with what became of them;
+- ``timeline`` (``started_at``, ``duration_ms``, ``pruned``, ``spans``): each span with ``kind``, ``id``,
+  ``run_id``, ``depth``, ``name``, ``state``, ``start_ms``, ``begun_ms``, ``end_ms``, ``duration_ms``, ``open`` (no
+  end was seen; the duration is until the last event), ``approximate`` (by wall clocks), ``note``, ``tokens``;
+- ``usage``: counts of all runs together, and their ``status``;
+- ``evidence`` (``about``, ``name``, ``value``, ``decided``): what the ending rests on;
+- ``sources``, ``artifacts``, ``runs``, ``older_runs``, ``versions``.
+"""
 
 from __future__ import annotations
 
@@ -23,27 +42,10 @@ _QUESTION: Final = ("interaction_id", "title", "tool", "details", "expires_at", 
 
 
 def gather(timeline: Timeline, rows: Sequence[RunRow], *, written_at: str, older_runs: bool = False) -> dict[str, Any]:
-    """The facts of a report, in this order.
+    """The facts of a report, in the form above.
 
     ``rows`` are what the journal knows of the runs that ``timeline`` has read, the oldest first, and at least one;
-    ``older_runs`` says that the task has more. Times in milliseconds count from the first event of the task; null is
-    what is not known.
-
-    - ``report`` names this form, ``written_at`` says when (RFC 3339), ``language`` in which the sentences are;
-    - ``run_id``, ``task_id``, ``title``, ``agent``, ``status``, ``message``, ``over``: the newest run, and whether it
-      is over;
-    - ``row`` (``number``, ``sentence``): which row of the ending table decided; ``reasons``: sentences;
-    - ``effects`` (``run_id``, ``call_id``, ``title``, ``state``): tools that may have changed something, where that is
-      to be checked; ``issues`` (``run_id``, ``code``);
-    - ``answer`` (``name``, ``text``, ``missing_start``): the name says how far to trust it;
-    - ``check`` (``ok``, ``check``, ``reason``, ``digest``): the application's, of exactly this answer;
-    - ``questions``: to people, with what became of them;
-    - ``timeline`` (``started_at``, ``duration_ms``, ``pruned``, ``spans``): each span with ``kind``, ``id``,
-      ``run_id``, ``depth``, ``name``, ``state``, ``start_ms``, ``begun_ms``, ``end_ms``, ``duration_ms``, ``open`` (no
-      end was seen; the duration is until the last event), ``approximate`` (by wall clocks), ``note``, ``tokens``;
-    - ``usage``: counts of all runs together, and their ``status``;
-    - ``evidence`` (``about``, ``name``, ``value``, ``decided``): what the ending rests on;
-    - ``sources``, ``artifacts``, ``runs``, ``older_runs``, ``versions``.
+    ``older_runs`` says that the task has more.
     """
     views = [run.view for run in timeline.runs]
     newest = views[-1]
