@@ -19,7 +19,9 @@ Label: TypeAlias = Literal[
     "reused",
     "start_not_seen",
     "more_open",
-    "more_ended",
+    "earlier_step",
+    "earlier_steps",
+    "tokens_used",
     "question",
     "expires",
     "approved",
@@ -175,8 +177,10 @@ LABELS: Final[dict[Label, dict[Language, str]]] = {
     "skipped": {"en": "not run", "zh": "未执行"},
     "reused": {"en": "stored result used", "zh": "使用已存结果"},
     "start_not_seen": {"en": "start not seen", "zh": "未见开始"},
-    "more_open": {"en": "and {count} more that have not ended", "zh": "另有 {count} 项还没有结束"},
-    "more_ended": {"en": "and {count} more that ended", "zh": "另有 {count} 项已经结束"},
+    "more_open": {"en": "{count} more that have not ended", "zh": "另有 {count} 项还没有结束"},
+    "earlier_step": {"en": "{count} earlier step", "zh": "更早的 {count} 个步骤"},
+    "earlier_steps": {"en": "{count} earlier steps", "zh": "更早的 {count} 个步骤"},
+    "tokens_used": {"en": "Tokens: {amount}", "zh": "Token 数：{amount}"},
     "question": {"en": "Waiting for an answer: {title} ({tool})", "zh": "等待答复：{title}（{tool}）"},
     "expires": {"en": "until {when}", "zh": "截止 {when}"},
     "approved": {"en": "Approved: {title} ({tool})", "zh": "已批准：{title}（{tool}）"},
@@ -391,7 +395,17 @@ REFUSAL_LABELS: Final[dict[str, Label]] = {
 }
 """What a refusal of the server is called, by its code; any other is `refusal_other`."""
 
+AGE_LABELS: Final[tuple[tuple[int, Label], ...]] = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
+"""Units of an age, in seconds, the longest first."""
+
 
 def label(name: Label, language: Language, /, **values: object) -> str:
     """One label with its values put in; the values are not cleaned here."""
     return LABELS[name][language].format(**values)
+
+
+def age(seconds: float, language: Language) -> str:
+    """How long something has lasted, in whole units of the longest one that fits; nothing lasts less than nothing."""
+    whole = max(int(seconds), 0)
+    unit, name = next((pair for pair in AGE_LABELS if pair[0] <= whole), AGE_LABELS[-1])
+    return label(name, language, count=whole // unit)
