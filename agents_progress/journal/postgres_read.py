@@ -49,10 +49,8 @@ WHERE begun IS NOT NULL AND {_IN_SCOPE}
 ORDER BY begun DESC LIMIT %(limit)s
 """
 NEWEST: Final = f"""
-SELECT about, newest.run_id FROM unnest(%(task_ids)s::text[]) wanted (task_id) CROSS JOIN LATERAL (
-    SELECT run_id, about FROM progress_runs WHERE task_id = wanted.task_id AND begun IS NOT NULL AND {_IN_SCOPE}
-    ORDER BY begun DESC LIMIT 1
-) newest
+SELECT DISTINCT ON (task_id) about, run_id FROM progress_runs
+WHERE task_id = ANY(%(task_ids)s) AND begun IS NOT NULL AND {_IN_SCOPE} ORDER BY task_id, begun DESC
 """
 
 PRUNABLE: Final = """
