@@ -14,6 +14,7 @@ from serving import (
     ADA,
     BOB,
     OPS,
+    begun,
     by_token,
     caller,
     code,
@@ -146,7 +147,7 @@ async def test_a_row_shows_what_is_worked_on_and_what_it_cost(journal: MemoryJou
         "status": "reported",
     }
     cost = {"amount": "0.0123", "currency": "USD", "at_least": True}
-    log = live("r1").request("c1", title="Look up").say("usage.updated", **counts, x={"cost": cost})
+    log = begun("r1").request("c1", title="Look up").say("usage.updated", **counts, x={"cost": cost})
     await write(journal, log, sealed=False)
     (listed,) = (await ada.get("/runs")).json()["runs"]
     alone = (await ada.get("/runs/r1")).json()
