@@ -13,21 +13,30 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Final
 
-_NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-_unsafe: Final = re.compile(
-    "["
-    "\x00-\x1f\x7f-\x9f"  # controls, ESC and the 8-bit CSI among them
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
-    "\u2028\u2029"  # line and paragraph separators
-    "\u00ad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # formatting that nobody sees
-    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
-    "\ud800-\udfff"  # lone surrogates, which no encoding carries
-    "]"
+ESCAPES: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+"""Escapes that have a name; every other one is the number of its character."""
+UNSAFE: Final = (
+    (0x00, 0x1F),  # controls, ESC among them
+    (0x7F, 0x9F),  # the 8-bit CSI among them
+    *((0x61C, 0x61C), (0x200E, 0x200F), (0x202A, 0x202E), (0x2066, 0x2069)),  # bidirectional controls
+    (0x2028, 0x2029),  # line and paragraph separators
+    *((0xAD, 0xAD), (0x180E, 0x180E), (0x200B, 0x200B), (0x2060, 0x2065)),  # formatting that nobody sees
+    *((0x206A, 0x206F), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB), (0x13430, 0x1343F), (0x1BCA0, 0x1BCA3)),
+    *((0x1D173, 0x1D17A), (0xE0000, 0xE007F)),
+    (0xD800, 0xDFFF),  # lone surrogates, which no encoding carries
 )
-"""What never reaches a screen. The two joiners stay: Persian, Indic scripts and emoji are wrong without them."""
+"""What never reaches a screen, from one code point to another.
 
+The two joiners stay: Persian, Indic scripts and emoji are wrong without them.
+"""
+_unsafe: Final = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in UNSAFE) + "]")
+
+_from_right: Final = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"  # Hebrew, Arabic, their kin
+)
 _JOINERS: Final = "\u200c\u200d"
 _WIDE_FORM: Final = "\ufe0f"
+_AS_THEY_LIKE: Final = frozenset(map(chr, (*range(0x1F1E6, 0x1F200), *range(0x1F3FB, 0x1F400))))
 POINTS_PER_CELL: Final = 8
 """More code points than this in a cell are a pile of marks that would grow out of its row; they are cut."""
 
@@ -46,7 +55,16 @@ def _escaped(match: re.Match[str]) -> str:
     code = ord(character)
     if code > 0xFFFF:
         return f"\\U{code:08x}"
-    return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+    return ESCAPES.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def from_right(text: str) -> bool:
+    """Whether anything in a text is written from right to left.
+
+    Some terminals turn such a text around, together with the digits, points and spaces that follow it. Marks against
+    that are no way out: not every terminal takes them for what they are. So nothing of ours may follow it in a row.
+    """
+    return not text.isascii() and _from_right.search(text) is not None
 
 
 def printable(text: str, encoding: str | None) -> str:
@@ -75,8 +93,14 @@ def standard_cells(character: str) -> int:
 
 @lru_cache(4096)
 def _cells(character: str) -> int:
-    """Cells of one character; a selector of the wide form counts as the cell that it may add."""
-    return 1 if character == _WIDE_FORM else _measure()(character)
+    """Cells of one character: one of a selector of the wide form, which it may add, and two of what terminals disagree
+    about: half a flag, a colour of skin, a character of a later Unicode.
+    """
+    if character == _WIDE_FORM:
+        return 1
+    if character in _AS_THEY_LIKE or unicodedata.category(character) == "Cn":
+        return 2
+    return _measure()(character)
 
 
 def cell_count(text: str) -> int:

@@ -137,7 +137,7 @@ async def test_a_list_goes_on_after_a_run_that_its_caller_may_see(
     async with caller(app, "bob") as bob:
         refused["r2"] = await bob.get("/runs?before=r2")
     assert {answer.content for answer in refused.values()} == {refused["never"].content}
-    assert {code(answer) for answer in refused.values()} == {(400, "bad_query")}
+    assert {(answer.status_code, code(answer)) for answer in refused.values()} == {(400, "bad_query")}
 
 
 async def test_a_row_shows_what_is_worked_on_and_what_it_cost(journal: MemoryJournal, ada: httpx.AsyncClient) -> None:

@@ -31,14 +31,15 @@ _AS_ENDING: Final = {"returned": "succeeded", "raised": "failed", "paused": "pau
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How SDK events are read: the application's titles and prices, what an unknown item means, and the clock for
-    durations.
+    """How SDK events are read: the application's titles and prices, what an unknown item means, the clock of durations,
+    and the tools that may be approved by somebody who is not shown what they get.
     """
 
     title_of: Callable[[str], str]
     block_unknown: bool
     monotonic: Callable[[], float]
     prices: Mapping[str, Price]
+    approve_blind: frozenset[str] = frozenset()
 
 
 class Part:
