@@ -17,6 +17,10 @@ Label: TypeAlias = Literal[
     "rejected",
     "skipped",
     "reused",
+    "effect_uncertain",
+    "effect_busy",
+    "effect_conflict",
+    "effect_erased",
     "start_not_seen",
     "more_open",
     "more_ended",
@@ -57,6 +61,10 @@ LABELS: Final[dict[Label, dict[Language, str]]] = {
     "rejected": {"en": "refused", "zh": "已拒绝"},
     "skipped": {"en": "not run", "zh": "未执行"},
     "reused": {"en": "stored result used", "zh": "使用已存结果"},
+    "effect_uncertain": {"en": "may have happened; being checked", "zh": "可能已经发生，正在核对"},
+    "effect_busy": {"en": "being done elsewhere", "zh": "正在别处执行"},
+    "effect_conflict": {"en": "its key was used with other arguments", "zh": "同一键已用于其他参数"},
+    "effect_erased": {"en": "happened before; its result was erased", "zh": "此前已经发生，结果已被删除"},
     "start_not_seen": {"en": "start not seen", "zh": "未见开始"},
     "more_open": {"en": "and {count} more that have not ended", "zh": "另有 {count} 项还没有结束"},
     "more_ended": {"en": "and {count} more that ended", "zh": "另有 {count} 项已经结束"},
@@ -114,6 +122,35 @@ DECISION_LABELS: Final[dict[str, Label]] = {
     "cancelled": "cancelled",
 }
 """How a settled question is called."""
+
+
+NOTE_LABELS: Final[dict[str, Label]] = {
+    "effect_uncertain": "effect_uncertain",
+    "effect_busy": "effect_busy",
+    "effect_conflict": "effect_conflict",
+    "effect_erased": "effect_erased",
+}
+"""Codes of a row that are shown in words; the others are shown as they are."""
+
+TOLD: Final[dict[str, dict[Language, str]]] = {
+    "effect_uncertain": {
+        "en": "This may already have happened and is being checked. Do not try it again or another way; say so.",
+        "zh": "此操作可能已经发生，正在核对。请不要重试，也不要换一种方式再做，并如实说明。",
+    },
+    "effect_busy": {
+        "en": "The same is being done elsewhere and has not ended. Do not do it another way; say so.",
+        "zh": "同一操作正在别处执行，还没有结束。请不要换一种方式再做，并如实说明。",
+    },
+    "effect_conflict": {
+        "en": "Something else was done under the same key, so nothing was done now. Check the arguments.",
+        "zh": "同一键下已执行过别的操作，这次没有执行任何操作。请检查参数。",
+    },
+    "effect_erased": {
+        "en": "This has happened before; its result is no longer known. Do not try it again.",
+        "zh": "此操作此前已经发生，结果已不可知。请不要重试。",
+    },
+}
+"""Code of an effect that was not had, and what the model is told of it."""
 
 
 def label(name: Label, language: Language, /, **values: object) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, Label, label
+from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, NOTE_LABELS, Label, label
 from agents_progress.messages import Language
 from agents_progress.plaintext import POINTS_PER_CELL, clean, cut, wrap
 from agents_progress.rows import Activity, Interaction
@@ -191,10 +191,16 @@ def activity_line(row: Activity, language: Language, width: int) -> Line:
     if row.open:
         parts.extend(part for part in (_counts(row), row.message) if part)
     else:
-        parts.extend(part for part in (_duration(row.duration_ms), row.note, row.summary) if part)
+        parts.extend(part for part in (_duration(row.duration_ms), note_text(row, language), row.summary) if part)
     indent = "  " * min(row.activity_id.count("/"), 3)
     style, mark = _MARKS.get(row.state, ("ended", "-"))
     return Line(style, row_text(f"{indent}{mark} {' · '.join(parts)}", width))
+
+
+def note_text(row: Activity, language: Language) -> str | None:
+    """The code or reason of a row that did not return, in words where there are any."""
+    name = NOTE_LABELS.get(row.note or "")
+    return row.note if name is None else label(name, language)
 
 
 def _counts(row: Activity) -> str:

@@ -104,6 +104,11 @@ class SQLiteJournal(Journal):
         self._lock = Lock()
         self._closed = False
 
+    @property
+    def path(self) -> str:
+        """The name of the file."""
+        return self._path
+
     # Writing.
 
     async def append(
