@@ -72,19 +72,19 @@ CODES: Final[Mapping[str, Row]] = {
         "A tool took longer than it may", "tool", True, "Check what the tool already did, or raise its timeout."
     ),
     "effect_uncertain": Row(
-        "What a tool should do once may have happened",
+        "What a tool does once may have happened already",
         "tool",
         False,
-        "Find out, and say so with `Ledger.resolve`, or give the tool `reconcile`. It is not run before that.",
+        "Find out, and say so: `Ledger.resolve`, or give the tool `reconcile`.",
     ),
     "effect_busy": Row(
-        "What a tool should do once is being done elsewhere", "tool", True, "Call it again later, or raise `wait`."
+        "What a tool does once is being done elsewhere", "tool", True, "Call it again later, or raise `wait`."
     ),
     "effect_conflict": Row(
-        "A tool's key was used with other arguments", "tool", False, "Use another key for another effect."
+        "What a tool does once was asked for with other arguments", "tool", False, "Use another key for another effect."
     ),
     "effect_erased": Row(
-        "What a tool should do once has happened; its result was erased", "tool", False, "Look for it downstream."
+        "What a tool does once has happened and its result was erased", "tool", False, "Look for its result downstream."
     ),
     "hosted_tool_failed": Row("A tool of the model service failed", "tool", True, "Try again."),
     "tool_server_error": Row(
