@@ -224,7 +224,8 @@ class Once:
         """In one thread with the lease's keeping: a blocked loop must not let it run out in between."""
         answer = self.ledger.begin(self.effect)
         if isinstance(answer, Begun):
-            keeper_of(self.ledger, self.ledger.lease_s).hold(answer.hold, self._lost)
+            # Whether it is lost, the record will tell: a late word counts.
+            keeper_of(self.ledger, self.ledger.lease_s).hold(answer.hold, lambda: None)
         return answer
 
     def _withdraw(self, answer: Any) -> None:
@@ -302,6 +303,3 @@ class Once:
 
     def _let_go(self, hold: Hold) -> None:
         keeper_of(self.ledger, self.ledger.lease_s).drop(hold)
-
-    def _lost(self) -> None:
-        logger.warning("effect %s: its lease was lost while its tool works", self.effect.entry[:16])

@@ -15,7 +15,7 @@ from agents_progress.effects.ledger import Change, Ledger, T, one_target
 from agents_progress.effects.ledger_sql import MARK, Statements, entry_of, prepare, values_of
 from agents_progress.errors import JournalClosed
 from agents_progress.journal.base import EVERYTHING, Scope
-from agents_progress.journal.sqlite_file import connect, translated
+from agents_progress.journal.sqlite_file import connect, translated, wipe
 
 Role: TypeAlias = Literal["writer", "reader", "renewer"]
 
@@ -85,7 +85,7 @@ class SQLiteLedger(Ledger):
         with self._using("writer") as db:
             with _transaction(db):
                 count = db.execute(*_SQL.erase(*target)).rowcount
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the write-ahead log still holds what was erased
+            wipe(db)
             return count
 
     @property
