@@ -17,6 +17,7 @@
         * :exc:`NotServable`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
+        * :exc:`EffectUnscoped`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
         * :exc:`BadEnvelope`
         * :exc:`BadPayload`
@@ -36,6 +37,11 @@
         * :exc:`JournalUnavailable`
         * :exc:`JournalClosed`
         * :exc:`RunNotFound`
+    * :exc:`EffectError`: a tool that has its effect once was not run
+        * :exc:`EffectUncertain`
+        * :exc:`EffectBusy`
+        * :exc:`EffectConflict`
+        * :exc:`EffectErased`
     * :exc:`RemoteError`: a server of runs refused or could not be reached
         * :exc:`Refused`
         * :exc:`Unreachable`
@@ -56,7 +62,7 @@ test.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 
 class ProgressError(Exception):
@@ -125,6 +131,10 @@ class NoVerdict(UsageError, TypeError):
 
 class NotPublishable(UsageError, TypeError):
     """An output has no JSON form, so that no verdict could be bound to it."""
+
+
+class EffectUnscoped(UsageError, LookupError):
+    """Nobody said whose effect it is, so that two tenants might share one."""
 
 
 class ProtocolError(ProgressError, ValueError):
@@ -205,6 +215,45 @@ class JournalClosed(JournalError):
 
 class RunNotFound(JournalError, LookupError):
     """The journal holds no run with this id."""
+
+
+class EffectError(ProgressError):
+    """A tool that has its effect once was not run. The message may be shown to a model: it quotes nothing.
+
+    ``entry`` names what the ledger holds, and ``generation`` the attempt that an answer must be about. ``code`` is what
+    the tool's row shows.
+    """
+
+    code: ClassVar[str]
+
+    def __init__(self, message: str, entry: str, generation: int = 0) -> None:
+        super().__init__(message)
+        self.entry = entry
+        self.generation = generation
+
+
+class EffectUncertain(EffectError):
+    """It may have happened, and nobody knows yet; find out, and say so with :meth:`Ledger.resolve`."""
+
+    code = "effect_uncertain"
+
+
+class EffectBusy(EffectError):
+    """It is being done elsewhere, for longer than the caller waits."""
+
+    code = "effect_busy"
+
+
+class EffectConflict(EffectError):
+    """The key was used with other arguments; use another key for another effect."""
+
+    code = "effect_conflict"
+
+
+class EffectErased(EffectError):
+    """It happened, and its stored result was erased."""
+
+    code = "effect_erased"
 
 
 class RemoteError(ProgressError):

@@ -1,6 +1,7 @@
-"""Keeps the leases of running runs, from a thread of its own: a tool that blocks the event loop must not lose them.
+"""Keeps the leases of running runs and effects, from a thread of its own: a tool that blocks the event loop must not
+lose them.
 
-One thread a journal and process, over the journal's own connection for that; it ends with the last lease.
+One thread a store and process, over the store's own connection for that; it ends with the last lease.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary, ref
 
 from agents_progress import telemetry
@@ -40,20 +41,27 @@ FOR_GOOD: Final = 1e9
 """The time to live, in seconds, of a lease in a journal that ends with the process of its owners."""
 
 
+class Store(Protocol):
+    """Where leases of one kind are: a journal, or a ledger."""
+
+    def renew(self, leases: Sequence[Any], ttl: float, /) -> Sequence[Any]:
+        """Prolong leases, and give back those that are no longer held."""
+
+
 class Keeper:
     """Renews what is held. ``lost`` callbacks come from its thread."""
 
-    def __init__(self, journal: Journal, ttl: float) -> None:
+    def __init__(self, store: Store, ttl: float) -> None:
         self.pid = os.getpid()
-        self._journal = ref(journal)  # the one who holds a lease keeps it
+        self._store = ref(store)  # the one who holds a lease keeps it
         self._ttl = ttl
-        self._held: dict[Lease, Callable[[], None]] = {}
+        self._held: dict[Any, Callable[[], None]] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._look_at = 0.0
         self._new = False
 
-    def hold(self, lease: Lease, lost: Callable[[], None]) -> None:
+    def hold(self, lease: Any, lost: Callable[[], None]) -> None:
         """Renew a lease until it is dropped; ``lost`` is called once when it is no longer ours."""
         with self._changed:
             self._held[lease], self._new = lost, True
@@ -62,7 +70,7 @@ class Keeper:
                 self._thread = threading.Thread(target=self._renew, name="agents-progress-leases", daemon=True)
                 self._thread.start()
 
-    def drop(self, lease: Lease) -> None:
+    def drop(self, lease: Any) -> None:
         """Let a lease be."""
         with self._changed:
             self._held.pop(lease, None)
@@ -83,12 +91,12 @@ class Keeper:
             with self._changed:
                 pause = self._ttl / RENEWALS / (ATTEMPTS if away else 1)
                 self._changed.wait_for(lambda: self._new or not self._held, pause)
-                held, journal, self._new = list(self._held), self._journal(), False
-                if not held or journal is None:
+                held, store, self._new = list(self._held), self._store(), False
+                if not held or store is None:
                     self._thread = None
                     return
             try:
-                gone = journal.renew(held, self._ttl)
+                gone = store.renew(held, self._ttl)
             except Exception as error:  # noqa: BLE001 - the next attempt may reach it again
                 telemetry.tell("lease.renewal.missed", len(held))
                 if not away:
@@ -96,7 +104,7 @@ class Keeper:
                 away = True
                 continue
             finally:
-                del journal
+                del store
             away = False
             for lease in gone:
                 with self._changed:
@@ -105,16 +113,16 @@ class Keeper:
                     lost()
 
 
-_keepers: WeakKeyDictionary[Journal, Keeper] = WeakKeyDictionary()
+_keepers: WeakKeyDictionary[Store, Keeper] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
-def keeper_of(journal: Journal, ttl: float) -> Keeper:
-    """The keeper of a journal in this process; a fork begins with one of its own."""
+def keeper_of(store: Store, ttl: float) -> Keeper:
+    """The keeper of a store's leases in this process; a fork begins with one of its own."""
     with _making:
-        keeper = _keepers.get(journal)
+        keeper = _keepers.get(store)
         if keeper is None or keeper.pid != os.getpid():
-            keeper = _keepers[journal] = Keeper(journal, ttl)
+            keeper = _keepers[store] = Keeper(store, ttl)
         return keeper
 
 

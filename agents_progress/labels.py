@@ -19,6 +19,10 @@ Label: TypeAlias = Literal[
     "rejected",
     "skipped",
     "reused",
+    "effect_uncertain",
+    "effect_busy",
+    "effect_conflict",
+    "effect_erased",
     "start_not_seen",
     "more_open",
     "earlier_step",
@@ -141,6 +145,10 @@ LABELS: Final[dict[Label, dict[Language, str]]] = {
     "rejected": {"en": "refused", "zh": "已拒绝"},
     "skipped": {"en": "not run", "zh": "未执行"},
     "reused": {"en": "stored result used", "zh": "使用已存结果"},
+    "effect_uncertain": {"en": "may have happened; being checked", "zh": "可能已经发生，正在核对"},
+    "effect_busy": {"en": "being done elsewhere", "zh": "正在别处执行"},
+    "effect_conflict": {"en": "its key was used with other arguments", "zh": "同一键已用于其他参数"},
+    "effect_erased": {"en": "happened before; its result was erased", "zh": "此前已经发生，结果已被删除"},
     "start_not_seen": {"en": "start not seen", "zh": "未见开始"},
     "more_open": {"en": "{count} more that have not ended", "zh": "另有 {count} 项还没有结束"},
     "earlier_step": {"en": "{count} earlier step", "zh": "更早的 {count} 个步骤"},
@@ -332,6 +340,35 @@ AGE_LABELS: Final[tuple[tuple[int, Label], ...]] = ((86400, "days"), (3600, "hou
 
 _SHOWN: Final = Decimal("0.0001")
 _EXACT: Final = Context(prec=80)
+
+
+NOTE_LABELS: Final[dict[str, Label]] = {
+    "effect_uncertain": "effect_uncertain",
+    "effect_busy": "effect_busy",
+    "effect_conflict": "effect_conflict",
+    "effect_erased": "effect_erased",
+}
+"""Codes of a row that are shown in words; the others are shown as they are."""
+
+TOLD: Final[dict[str, dict[Language, str]]] = {
+    "effect_uncertain": {
+        "en": "This may already have happened and is being checked. Do not try it again or another way; say so.",
+        "zh": "此操作可能已经发生，正在核对。请不要重试，也不要换一种方式再做，并如实说明。",
+    },
+    "effect_busy": {
+        "en": "The same is being done elsewhere and has not ended. Do not do it another way; say so.",
+        "zh": "同一操作正在别处执行，还没有结束。请不要换一种方式再做，并如实说明。",
+    },
+    "effect_conflict": {
+        "en": "Something else was done under the same key, so nothing was done now. Check the arguments.",
+        "zh": "同一键下已执行过别的操作，这次没有执行任何操作。请检查参数。",
+    },
+    "effect_erased": {
+        "en": "This has happened before; its result is no longer known. Do not try it again.",
+        "zh": "此操作此前已经发生，结果已不可知。请不要重试。",
+    },
+}
+"""Code of an effect that was not had, and what the model is told of it."""
 
 
 def label(name: Label, language: Language, /, **values: object) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, Label, label
+from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, NOTE_LABELS, Label, label
 from agents_progress.messages import Language
 from agents_progress.plaintext import POINTS_PER_CELL, clean, cut, from_right, wrap
 from agents_progress.rows import Activity, Interaction
@@ -246,7 +246,7 @@ def _activity_parts(row: Activity, language: Language) -> list[str]:
     if row.open:
         parts.extend(part for part in (_counts(row), row.message) if part)
     else:
-        parts.extend(part for part in (_duration(row.duration_ms), row.note, row.summary) if part)
+        parts.extend(part for part in (_duration(row.duration_ms), note_text(row, language), row.summary) if part)
     return parts
 
 
@@ -267,6 +267,12 @@ def _activity(row: Activity, language: Language, width: int) -> tuple[str, str, 
     style, mark = _MARKS.get(row.state, ("ended", "-"))
     words = f"{label(row.state, language)}: {_in_a_row(_activity_parts(row, language), width)}"
     return style, f"{_INDENT * depth}{mark} ", words
+
+
+def note_text(row: Activity, language: Language) -> str | None:
+    """The code or reason of a row that did not return, in words where there are any."""
+    name = NOTE_LABELS.get(row.note or "")
+    return row.note if name is None else label(name, language)
 
 
 def _counts(row: Activity) -> str:

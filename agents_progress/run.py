@@ -52,6 +52,11 @@ class Run:
         return self._owner.plan.task_id
 
     @property
+    def plan(self) -> Plan:
+        """What was decided about the run before it began."""
+        return self._owner.plan
+
+    @property
     def view(self) -> RunView:
         """The display state, as far as the journal has it."""
         return self._owner.view

@@ -96,6 +96,11 @@ class PostgresJournal(Journal):
     def __repr__(self) -> str:
         return f"PostgresJournal({self._address.name!r})"
 
+    @property
+    def address(self) -> Address:
+        """Where the database is."""
+        return self._address
+
     # Writing.
 
     async def append(

@@ -33,7 +33,7 @@ from agents_progress.journal.base import (
     Scope,
     one_run,
 )
-from agents_progress.journal.sqlite_file import BUSY_TIMEOUT_S, connect, translated
+from agents_progress.journal.sqlite_file import connect, translated, wipe
 from agents_progress.journal.tails import ASKED, Bell, Page, asks, follow
 from agents_progress.journal.threads import outcome_of
 from agents_progress.messages import Status
@@ -44,8 +44,6 @@ POLL_S: Final = 0.1
 """How often a tail looks for what other processes appended, in seconds, while its run is busy."""
 ASKED_ELSEWHERE_S: Final = 0.5
 """How often an owner looks for what other processes ask of it, in seconds."""
-WIPE_WAIT_MS: Final = 500
-"""How long an erasure waits for readers before it leaves the write-ahead log to the next checkpoint."""
 
 
 @dataclass(slots=True)
@@ -103,6 +101,11 @@ class SQLiteJournal(Journal):
         self._open: _Open | None = None
         self._lock = Lock()
         self._closed = False
+
+    @property
+    def path(self) -> str:
+        """The name of the file."""
+        return self._path
 
     # Writing.
 
@@ -285,7 +288,7 @@ class SQLiteJournal(Journal):
         return await asyncio.wrap_future(opened.threads[role].submit(answer))
 
     async def _wipe(self) -> None:
-        """Empty the write-ahead log, which still holds what was erased, unless another process reads it just now."""
+        """Empty the write-ahead log of what was erased."""
         opened = self._opened()
         await asyncio.wrap_future(opened.threads["writer"].submit(_wipe, opened))
 
@@ -297,10 +300,7 @@ class SQLiteJournal(Journal):
 
 def _wipe(opened: _Open) -> None:
     with translated(opened.path):
-        db = opened.connection("writer")
-        db.execute(f"PRAGMA busy_timeout = {WIPE_WAIT_MS}")
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}")
+        wipe(opened.connection("writer"))
 
 
 def _write_gathered(opened: _Open) -> None:

@@ -30,6 +30,9 @@ would choose.
 UNNOTED: Final = "noted_seq IS NOT seq"
 """Holds for the few runs of which an older release wrote last: their status is known from their standing alone."""
 
+WIPE_WAIT_MS: Final = 500
+"""How long an erasure waits for readers before it leaves the write-ahead log to the next checkpoint."""
+
 _SCHEMA: Final = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE IF NOT EXISTS journal (protocol TEXT NOT NULL, version INTEGER NOT NULL);
@@ -179,6 +182,13 @@ def _holds_a_journal(connection: sqlite3.Connection, path: str, create: bool) ->
             f"{path} holds {protocol} in version {version}; this release reads {PROTOCOL} in version {SCHEMA_VERSION}"
         )
     return True
+
+
+def wipe(connection: sqlite3.Connection) -> None:
+    """Empty the write-ahead log, which still holds what was erased, unless another process reads it just now."""
+    connection.execute(f"PRAGMA busy_timeout = {WIPE_WAIT_MS}")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000:.0f}")
 
 
 class translated:  # noqa: N801 - reads as a with statement

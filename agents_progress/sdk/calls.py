@@ -27,6 +27,10 @@ STARTS_SEEN: Final = frozenset({"function", "custom", "agent", "mcp"})
 """Kinds whose tool hooks name their call, so that a call without a start was never executed."""
 
 
+REUSED: Final = "reused"
+"""What the ledger says of a call that was given the stored result of another one."""
+
+
 @dataclass(slots=True)
 class Call:
     """One call. ``call_id`` is ours; ``raw_id`` is the model's and may be missing or repeated.
@@ -55,6 +59,7 @@ class Calls:
     """The calls of one run in order; ``hooked`` says whether starts can be seen at all.
 
     ``book`` holds what is open or still to be announced, so it stays short however many calls a run makes.
+    ``effects`` is what the ledger said of a running call: `reused`, or the code of an effect that was not had.
     ``refused(tool, raw_id)`` says whether a person's decision, or a standing one, refused a call.
     """
 
@@ -64,6 +69,7 @@ class Calls:
     book: list[Call] = field(default_factory=list)
     rejected: set[str] = field(default_factory=set)
     handoffs: set[str] = field(default_factory=set)
+    effects: dict[str, str] = field(default_factory=dict)
     refused: Callable[[str, Any], bool] = lambda tool, raw_id: False
     files: Files = field(default_factory=Files)
     ids: Ids = field(default_factory=lambda: Ids("call"))
@@ -139,6 +145,9 @@ class Calls:
             yield from self.close(call, unrun[0], {"reason": unrun[1]})
             return
         payload = self._timed(call, from_hook)
+        if self.effects.get(call.call_id) == REUSED:
+            payload["reused"] = True
+        failed = self._code(call.call_id, failed)
         if failed is not None:
             yield from self.close(call, "tool.failed", {"code": failed})
             return
@@ -153,7 +162,7 @@ class Calls:
         """A running call of which the end of the run says that it raised."""
         call = next((call for call in self.book if call.call_id == call_id and call.state == "running"), None)
         if call is not None:
-            yield from self.close(call, "tool.failed", {"code": code})
+            yield from self.close(call, "tool.failed", {"code": self._code(call_id, code)})
 
     def handed_off(self, raw_id: str | None) -> None:
         """The call is a handoff's: it is no tool row, and neither is its output."""
@@ -198,6 +207,11 @@ class Calls:
         """Waiting calls as requests, for the log of a continuing run."""
         for call in calls:
             yield from self.request(call)
+
+    def _code(self, call_id: str, code: str | None) -> str | None:
+        """The code of a failure; what the ledger said of it says more."""
+        effect = self.effects.get(call_id, REUSED)
+        return code if effect == REUSED else effect
 
     def _find(self, raw_id: str | None, *states: State) -> Call | None:
         """The oldest call with this model-made id in the first of these states that one is in."""
@@ -253,5 +267,6 @@ class Calls:
     def close(self, call: Call, type_: str, payload: dict[str, Any]) -> Iterator[Draft]:
         """Say how the call ended, once."""
         call.state = "closed"
+        self.effects.pop(call.call_id, None)
         self._tidy()
         yield type_, {"call_id": call.call_id, **payload}

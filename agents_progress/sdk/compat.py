@@ -136,6 +136,20 @@ def timeout_text(tool: object) -> str | None:
     return str(make(tool_name=getattr(tool, "name", ""), timeout_seconds=seconds))
 
 
+def is_context(value: object) -> bool:
+    """Whether an argument is the context that the SDK gives a tool: `RunContextWrapper`, public from 0.18 to 0.24."""
+    from agents import RunContextWrapper
+
+    return isinstance(value, RunContextWrapper)
+
+
+def error_text(context: Any, error: Exception) -> str:
+    """What the SDK tells the model of a tool that raised: `default_tool_error_function`, public from 0.18 to 0.24."""
+    from agents import default_tool_error_function
+
+    return default_tool_error_function(context, error)
+
+
 def is_error_text(tool: object, output: str) -> bool:
     """Whether an output is what the SDK's default error function writes, for a tool that uses it.
 

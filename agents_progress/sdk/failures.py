@@ -71,6 +71,21 @@ CODES: Final[Mapping[str, Row]] = {
     "tool_timeout": Row(
         "A tool took longer than it may", "tool", True, "Check what the tool already did, or raise its timeout."
     ),
+    "effect_uncertain": Row(
+        "What a tool does once may have happened already",
+        "tool",
+        False,
+        "Find out, and say so: `Ledger.resolve`, or give the tool `reconcile`.",
+    ),
+    "effect_busy": Row(
+        "What a tool does once is being done elsewhere", "tool", True, "Call it again later, or raise `wait`."
+    ),
+    "effect_conflict": Row(
+        "What a tool does once was asked for with other arguments", "tool", False, "Use another key for another effect."
+    ),
+    "effect_erased": Row(
+        "What a tool does once has happened and its result was erased", "tool", False, "Look for its result downstream."
+    ),
     "hosted_tool_failed": Row("A tool of the model service failed", "tool", True, "Try again."),
     "tool_server_error": Row(
         "A tool server could not be used", "tool", True, "Check that the MCP server runs and is connected."
@@ -167,6 +182,12 @@ EXCEPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "InvalidWebhookSignatureError": "unexpected",
         "APIRemovedInV1": "unexpected",
     },
+    "agents_progress": {
+        "EffectUncertain": "effect_uncertain",
+        "EffectBusy": "effect_busy",
+        "EffectConflict": "effect_conflict",
+        "EffectErased": "effect_erased",
+    },
     "mcp": {
         "McpError": "tool_server_error",
         "MCPError": "tool_server_error",
@@ -253,7 +274,8 @@ def code_of(error: BaseException, response_code: object = None, *, from_hook: bo
     if code == "model_behavior" and response_code is not None:
         return code_of_response(response_code)
     if code == "usage_error" and error.__cause__ is not None:  # the SDK wraps what a tool raises
-        return "tool_error"
+        package, code = named(type(error.__cause__))
+        return code if package == "agents_progress" else "tool_error"
     return "tool_error" if code == "unexpected" and origin == "tool" else code
 
 

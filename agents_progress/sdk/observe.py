@@ -27,6 +27,12 @@ class Observer:
         """The call id of the tool whose tracing span this is."""
         return self._tool_spans.get(id(span))
 
+    def mark_effect(self, span: object, word: str) -> None:
+        """What the ledger said to the tool whose tracing span this is, from whichever thread."""
+        call_id = self._tool_spans.get(id(span))
+        if call_id is not None:
+            self._translator.calls.effects[call_id] = word
+
     def observe(self, name: str, args: tuple[Any, ...]) -> Iterator[Draft]:
         """The drafts of one hook call; often none. A fault in making them belongs to whoever writes them."""
         yield from self._observe(name, args)

@@ -68,7 +68,7 @@ class Part:
         self.paused = False
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop() if outer is None else self.root.loop
         self._early: list[tuple[str, Iterable[Draft]]] = []
-        self.emit: Emit = lambda stage, drafts: self._early.append((stage, drafts))
+        self.emit: Emit = lambda stage, drafts: self._early.append((stage, _read(drafts)))
 
     # Nested parts.
 
@@ -209,6 +209,24 @@ class Part:
         for within, calls in self.waiting().items():
             part = next(part for part in (self, *self.nested) if part.call_id == within)
             yield from part.shown(part.translator.calls.restated(calls))
+
+
+def _read(drafts: Iterable[Draft]) -> Iterable[Draft]:
+    """Drafts that nobody takes yet, made at once: in the context of the hook that tells of them, whose span says which
+    tool it is. A fault in making them is met by whoever takes them.
+    """
+    made: list[Draft] = []
+    try:
+        for draft in drafts:
+            made.append(draft)  # noqa: PERF402 - what was made before a fault counts
+    except Exception as error:  # noqa: BLE001 - see above
+        return _ending_in(made, error)
+    return made
+
+
+def _ending_in(made: Iterable[Draft], error: Exception) -> Iterator[Draft]:
+    yield from made
+    raise error
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

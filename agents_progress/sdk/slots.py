@@ -52,6 +52,15 @@ def call_here() -> str | None:
     return None if slot is None or slot.part is None else slot.part.call_of_span(compat.current_span())
 
 
+def mark_effect(word: str) -> None:
+    """Say of the tool whose body asks that it gave a stored result (`reused`), or why its effect was not had; so that
+    its row says so. Outside a function tool of an owned run nothing is said.
+    """
+    slot = _slot.get()
+    if slot is not None and slot.part is not None:
+        slot.part.observer.mark_effect(compat.current_span(), word)
+
+
 def logger_here() -> logging.Logger | RunLogger:
     """Where log records of the code that asks go: those of the owned run around it."""
     slot = _slot.get()

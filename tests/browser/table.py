@@ -61,6 +61,7 @@ def words() -> str:
         "LABELS": labels.LABELS,
         "ANSWER_LABELS": labels.ANSWER_LABELS,
         "DECISION_LABELS": labels.DECISION_LABELS,
+        "NOTE_LABELS": labels.NOTE_LABELS,
         "REFUSAL_LABELS": labels.REFUSAL_LABELS,
         "AGE_LABELS": labels.AGE_LABELS,
         "DID_SOMETHING": render.DID_SOMETHING,

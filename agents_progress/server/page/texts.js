@@ -8,7 +8,7 @@ import { Refused } from "./requests.js";
 import { isOpen, isTool } from "./rows.js";
 import { BadSnapshot } from "./view.js";
 import {
-  AGE_LABELS, ANSWER_LABELS, COUNTABLE, DECISION_LABELS, DEEPEST, DID_SOMETHING, ESCAPES, KEPT, LABELS, REFUSAL_LABELS,
+  AGE_LABELS, ANSWER_LABELS, COUNTABLE, DECISION_LABELS, DEEPEST, DID_SOMETHING, ESCAPES, KEPT, LABELS, NOTE_LABELS, REFUSAL_LABELS,
   TO_BE_CHECKED, UNSAFE,
 } from "./words.js";
 
@@ -193,9 +193,14 @@ export const depth = ({ activity_id }) => Math.min(activity_id.split("/").length
  * @param {Language} language
  */
 export function activityText(row, language) {
-  const said = isOpen(row) ? [counts(row), row.message] : [duration(row.duration_ms), row.note, row.summary];
+  const said = isOpen(row) ? [counts(row), row.message] : [duration(row.duration_ms), noteText(row, language), row.summary];
   const reused = row.reused ? put("reused", language, {}) : "";
   return clean([`${put(row.state, language, {})}: ${row.title}`, reused, ...said].filter(Boolean).join(" · "));
+}
+
+/** The code or reason of a row that did not return, in words where there are any. */
+function noteText({ note }, language) {
+  return Object.hasOwn(NOTE_LABELS, note) ? put(NOTE_LABELS[note], language, {}) : note;
 }
 
 function counts({ current, total }) {

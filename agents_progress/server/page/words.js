@@ -15,6 +15,10 @@ export const LABELS = {
   "rejected": {"en": "refused", "zh": "已拒绝"},
   "skipped": {"en": "not run", "zh": "未执行"},
   "reused": {"en": "stored result used", "zh": "使用已存结果"},
+  "effect_uncertain": {"en": "may have happened; being checked", "zh": "可能已经发生，正在核对"},
+  "effect_busy": {"en": "being done elsewhere", "zh": "正在别处执行"},
+  "effect_conflict": {"en": "its key was used with other arguments", "zh": "同一键已用于其他参数"},
+  "effect_erased": {"en": "happened before; its result was erased", "zh": "此前已经发生，结果已被删除"},
   "start_not_seen": {"en": "start not seen", "zh": "未见开始"},
   "more_open": {"en": "{count} more that have not ended", "zh": "另有 {count} 项还没有结束"},
   "earlier_step": {"en": "{count} earlier step", "zh": "更早的 {count} 个步骤"},
@@ -153,6 +157,13 @@ export const DECISION_LABELS = {
   "rejected": "refused",
   "expired": "expired",
   "cancelled": "cancelled",
+};
+
+export const NOTE_LABELS = {
+  "effect_uncertain": "effect_uncertain",
+  "effect_busy": "effect_busy",
+  "effect_conflict": "effect_conflict",
+  "effect_erased": "effect_erased",
 };
 
 export const REFUSAL_LABELS = {

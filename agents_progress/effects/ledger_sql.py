@@ -1,0 +1,134 @@
+"""What the SQL ledgers have in common: one table, its statements, and how a line of it is an entry.
+
+Texts of an application may hold what a TEXT column cannot; they are stored as ASCII JSON, which every store takes and
+compares. The tables have a version, which a release must know. As with a journal, a release may add what an older one
+can leave alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from agents_progress.effects.entry import Effect, Entry, State
+from agents_progress.errors import JournalUnreadable
+from agents_progress.journal.base import Scope
+
+VERSION: Final = 1
+TABLE: Final = "progress_effects"
+
+_COLUMNS: Final[Mapping[str, str]] = {
+    "entry": "TEXT PRIMARY KEY",
+    "arguments": "TEXT NOT NULL",
+    "name": "TEXT NOT NULL",
+    "key": "TEXT NOT NULL",
+    "scope": "TEXT NOT NULL",
+    "owner": "TEXT",
+    "tenant": "TEXT",
+    "run_id": "TEXT",
+    "task_id": "TEXT",
+    "call_id": "TEXT",
+    "generation": "BIGINT NOT NULL",
+    "began_at": "DOUBLE PRECISION NOT NULL",
+    "deadline": "DOUBLE PRECISION NOT NULL",
+    "settled": "TEXT",
+    "settled_at": "DOUBLE PRECISION",
+    "settled_by": "TEXT",
+    "output": "TEXT",
+    "erased": "INTEGER NOT NULL",
+}
+_FREE: Final = frozenset({"name", "key", "scope", "owner", "tenant", "run_id", "task_id", "call_id", "settled_by"})
+"""Columns whose text is an application's or a model's, and stored as JSON."""
+
+_EFFECT: Final = frozenset(Effect.__slots__)
+
+MARK: Final = "progress_ledger"
+"""The table that holds the version."""
+
+_TABLES: Final = (
+    f"CREATE TABLE {MARK} (version INTEGER NOT NULL)",
+    f"INSERT INTO {MARK} VALUES ({VERSION})",
+    f"CREATE TABLE {TABLE} ({', '.join(f'{name} {kind}' for name, kind in _COLUMNS.items())})",
+    *(
+        f"CREATE INDEX {TABLE}_{name} ON {TABLE} ({name}) WHERE {name} IS NOT NULL"
+        for name in ("run_id", "task_id", "owner")
+    ),
+    f"CREATE INDEX {TABLE}_open ON {TABLE} (deadline) WHERE settled IS NULL",
+)
+
+
+def prepare(db: Any, there: Callable[[], bool], alone: AbstractContextManager[object], place: str) -> None:
+    """Make the tables unless they are ``there``, ``alone`` in a transaction. Raises :exc:`JournalUnreadable` for those
+    of another version.
+    """
+    if not there():
+        with alone:
+            if not there():  # now nobody else makes them
+                for statement in _TABLES:
+                    db.execute(statement)
+    (version,) = db.execute(f"SELECT version FROM {MARK}").fetchone()
+    if version != VERSION:
+        raise JournalUnreadable(f"{place} holds a ledger in version {version}; this release reads version {VERSION}")
+
+
+class Statements:
+    """The statements in one dialect: ``named`` writes a parameter, and ``now`` is the store's time in seconds."""
+
+    def __init__(self, named: Callable[[str], str], now: str) -> None:
+        columns = ", ".join(_COLUMNS)
+        changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "entry")
+        values = ", ".join(map(named, _COLUMNS))
+        self.now = f"SELECT {now}"
+        self.find = f"SELECT {columns} FROM {TABLE} WHERE entry = {named('entry')}"
+        self.store = f"INSERT INTO {TABLE} ({columns}) VALUES ({values}) ON CONFLICT (entry) DO UPDATE SET {changed}"
+        self.renew = (
+            f"UPDATE {TABLE} SET deadline = {now} + {named('ttl')} WHERE entry = {named('entry')} "
+            f"AND generation = {named('generation')} AND settled IS NULL AND deadline > {now}"
+        )
+        self._list = f"SELECT {columns} FROM {TABLE} WHERE erased = 0"
+        self._erase = (
+            f"UPDATE {TABLE} SET arguments = '', name = '\"\"', key = '\"\"', scope = '\"\"', owner = NULL, "
+            "tenant = NULL, run_id = NULL, task_id = NULL, call_id = NULL, settled_by = NULL, output = NULL, "
+            "erased = 1 WHERE "
+        )
+        self._named = named
+        self._states: Mapping[State, str] = {
+            "running": f"settled IS NULL AND deadline > {now}",
+            "uncertain": f"settled IS NULL AND deadline <= {now}",
+            "succeeded": "settled = 'happened'",
+            "failed": "settled = 'did_not_happen'",
+        }
+
+    def erase(self, name: str, value: str) -> tuple[str, dict[str, Any]]:
+        """The statement that erases what has this value in a column."""
+        return f"{self._erase}{name} = {self._named('value')}", {"value": json.dumps(value)}
+
+    def listing(self, state: State | None, task_id: str | None, limit: int, scope: Scope) -> tuple[str, dict[str, Any]]:
+        """The query for :meth:`Ledger.entries`; what is not asked for does not stand in it."""
+        wanted = {"task_id": task_id, "owner": scope.owner, "tenant": scope.tenant}
+        given = {name: json.dumps(value) for name, value in wanted.items() if value is not None}
+        conditions = [f"{name} = {self._named(name)}" for name in given]
+        conditions += [self._states[state]] if state is not None else []
+        query = " AND ".join([self._list, *conditions])
+        query += f" ORDER BY began_at DESC, entry DESC LIMIT {self._named('limit')}"
+        return query, {**given, "limit": max(limit, 0)}
+
+
+def values_of(entry: Entry) -> dict[str, Any]:
+    """An entry as the values of its columns."""
+    found: dict[str, Any] = {}
+    for name in _COLUMNS:
+        value = getattr(entry.effect if name in _EFFECT else entry, name)
+        found[name] = json.dumps(value) if name in _FREE and value is not None else value
+    return {**found, "erased": int(entry.erased)}
+
+
+def entry_of(line: Sequence[Any]) -> Entry:
+    """The entry in a line of the table."""
+    found = dict(zip(_COLUMNS, line, strict=True))
+    for name in _FREE:
+        found[name] = None if found[name] is None else json.loads(found[name])
+    effect = Effect(**{name: found.pop(name) for name in _EFFECT})
+    return Entry(effect, **{**found, "erased": bool(found["erased"])})
