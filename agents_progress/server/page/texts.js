@@ -8,8 +8,8 @@ import { Refused } from "./requests.js";
 import { isOpen, isTool } from "./rows.js";
 import { BadSnapshot } from "./view.js";
 import {
-  AGE_LABELS, ANSWER_LABELS, COUNTABLE, DECISION_LABELS, DEEPEST, DID_SOMETHING, ESCAPES, KEPT, LABELS, NOTE_LABELS, REFUSAL_LABELS,
-  TO_BE_CHECKED, UNSAFE,
+  AGE_LABELS, ANSWER_LABELS, COUNTABLE, DECISION_LABELS, DEEPEST, DID_SOMETHING, ESCAPES, KEPT, LABELS, NOTE_LABELS,
+  REFUSAL_LABELS, TO_BE_CHECKED, UNSAFE,
 } from "./words.js";
 
 /**
