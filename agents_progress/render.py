@@ -17,12 +17,20 @@ from agents_progress.rows import Activity, Interaction
 from agents_progress.view import RunView
 
 __all__ = [
+    "DEEPEST",
+    "DID_SOMETHING",
+    "KEPT",
+    "TO_BE_CHECKED",
+    "Answer",
     "Line",
     "activity_line",
+    "activity_text",
     "answer_lines",
+    "answer_of",
     "ending_texts",
     "found_texts",
     "lines",
+    "open_questions",
     "question_text",
     "render",
     "row_text",
@@ -46,7 +54,9 @@ _MARKS: Final = {
     "rejected": ("failed", "!"),
 }
 """Style and mark of a row; no mark says that something worked."""
-_DID_SOMETHING: Final[dict[str, Label]] = {
+KEPT: Final = frozenset({"failed", "rejected"})
+"""States of rows that are never folded away."""
+DID_SOMETHING: Final[dict[str, Label]] = {
     "running": "running",
     "returned": "returned",
     "failed": "failed",
@@ -54,7 +64,11 @@ _DID_SOMETHING: Final[dict[str, Label]] = {
 }
 """States of a tool that may have had an effect. Without hooks no start is ever seen, so `requested` proves
 nothing."""
-_TO_BE_CHECKED: Final = frozenset({"cancelled", "failed", "incomplete", "unknown"})
+TO_BE_CHECKED: Final = frozenset({"cancelled", "failed", "incomplete", "unknown"})
+
+
+DEEPEST: Final = 3
+"""Rows that are nested deeper are indented no further."""
 
 
 class Line(NamedTuple):
@@ -77,7 +91,7 @@ def lines(view: RunView, width: int = 80, height: int | None = None) -> list[Lin
         Line("title", row_text(title_text(view), width)),
         *(Line(f"status.{view.status}", row) for row in wrapped(view.message, width)),
         *(Line("detail", row) for text in ending_texts(view) for row in wrapped(text, width, most)),
-        *(Line("question", row) for text in _questions(view) for row in wrapped(text, width, most)),
+        *(Line("question", row) for text in _asked(view) for row in wrapped(text, width, most)),
         *_work(view, width),
         *(Line("detail", row_text(text, width)) for text in found_texts(view)),
     ]
@@ -143,19 +157,22 @@ def ending_texts(view: RunView) -> list[str]:
 
 def _effects(view: RunView) -> list[str]:
     """Tools that may have changed something in a run whose task is not finished."""
-    if view.status not in _TO_BE_CHECKED or not (view.standing.ended or view.standing.closed):
+    if view.status not in TO_BE_CHECKED or not (view.standing.ended or view.standing.closed):
         return []
     return [
-        f"{row.title} ({label(_DID_SOMETHING[row.state], view.language)})"
+        f"{row.title} ({label(DID_SOMETHING[row.state], view.language)})"
         for row in view.activities
-        if row.kind not in ("handoff", "stage") and row.state in _DID_SOMETHING
+        if row.kind not in ("handoff", "stage") and row.state in DID_SOMETHING
     ]
 
 
-def _questions(view: RunView) -> list[str]:
+def open_questions(view: RunView) -> list[Interaction]:
     """Questions that can be answered: those of a run that waits, and never those of a run that is over."""
-    waiting = [row for row in view.interactions.values() if row.decision is None]
-    return [question_text(row, view.language) for row in waiting if view.status == "waiting"]
+    return [row for row in view.interactions.values() if row.decision is None and view.status == "waiting"]
+
+
+def _asked(view: RunView) -> list[str]:
+    return [question_text(row, view.language) for row in open_questions(view)]
 
 
 def question_text(row: Interaction, language: Language) -> str:
@@ -172,7 +189,7 @@ def _work(view: RunView, width: int) -> list[Line]:
     activities = view.activities
     current = [row for row in activities if row.open]
     ended = [row for row in activities if not row.open]
-    quiet = [row for row in ended if row.state not in ("failed", "rejected")]
+    quiet = [row for row in ended if row.state not in KEPT]
     folded = {row.activity_id for row in quiet[:-_ENDED_SHOWN]}
     shown = [activity_line(row, view.language, width) for row in current[:_OPEN_SHOWN]]
     if len(current) > _OPEN_SHOWN:
@@ -183,8 +200,11 @@ def _work(view: RunView, width: int) -> list[Line]:
     return shown
 
 
-def activity_line(row: Activity, language: Language, width: int) -> Line:
-    """One row of visible work: its state in words, so that no long title can push it out, then what it says itself."""
+def activity_text(row: Activity, language: Language) -> str:
+    """One row of visible work: its state in words, so that no long title can push it out, then what it says itself.
+
+    Not cleaned.
+    """
     parts = [f"{label(row.state, language)}: {row.title}"]
     if row.reused:
         parts.append(label("reused", language))
@@ -192,9 +212,14 @@ def activity_line(row: Activity, language: Language, width: int) -> Line:
         parts.extend(part for part in (_counts(row), row.message) if part)
     else:
         parts.extend(part for part in (_duration(row.duration_ms), row.note, row.summary) if part)
-    indent = "  " * min(row.activity_id.count("/"), 3)
+    return " · ".join(parts)
+
+
+def activity_line(row: Activity, language: Language, width: int) -> Line:
+    """One row of visible work, indented by how deep it is nested."""
+    indent = "  " * min(row.activity_id.count("/"), DEEPEST)
     style, mark = _MARKS.get(row.state, ("ended", "-"))
-    return Line(style, row_text(f"{indent}{mark} {' · '.join(parts)}", width))
+    return Line(style, row_text(f"{indent}{mark} {activity_text(row, language)}", width))
 
 
 def _counts(row: Activity) -> str:
@@ -226,26 +251,42 @@ def found_texts(view: RunView) -> Iterable[str]:
         yield label("source", view.language, title=title or item["kind"])
 
 
-def answer_lines(view: RunView, width: int, room: int | None) -> list[Line]:
-    """The newest answer under a name that says how much it is worth."""
+class Answer(NamedTuple):
+    """The newest answer under a name that says how much it is worth. The text is not cleaned."""
+
+    name: Label
+    text: str
+    missing_start: bool
+
+
+def answer_of(view: RunView) -> Answer | None:
+    """What the run answered, whole or as far as it came; None where there is nothing of it."""
     newest = next((message for message in reversed(view.messages) if message.channel == "answer"), None)
     output = (view.terminal or {}).get("final_output")
     text = view.text if output is None else output
     if not text and output is None:
-        return []
+        return None
     name = ANSWER_LABELS[view.status]
     cut_off = output is None and newest is not None and not newest.complete
     if name == "answer_unconfirmed" and (cut_off or (view.terminal or {}).get("partial")):
         name = "answer_partial"
-    if room is not None:
-        text = _tail(text, width * room)
-    parts = _line_end.split(text.removesuffix("\n")) if text else [label("answer_empty", view.language)]
+    missing_start = output is None and newest is not None and newest.missing_start
+    return Answer(name, text or label("answer_empty", view.language), missing_start)
+
+
+def answer_lines(view: RunView, width: int, room: int | None) -> list[Line]:
+    """The newest answer as rows, the last of them where there is not room for all."""
+    answer = answer_of(view)
+    if answer is None:
+        return []
+    text = answer.text if room is None else _tail(answer.text, width * room)
+    parts = _line_end.split(text.removesuffix("\n"))
     room_in_row = width - len(_INDENT)
     rows = [(_INDENT + row).rstrip() for part in parts for row in wrap(clean(part.expandtabs(4)), room_in_row)]
-    if output is None and newest is not None and newest.missing_start:
+    if answer.missing_start:
         rows.insert(0, cut(_INDENT + label("beginning_missing", view.language), width))
     rows = rows if room is None else rows[-(room - 1) :]
-    return [Line("label", cut(label(name, view.language), width)), *(Line("text", row) for row in rows)]
+    return [Line("label", cut(label(answer.name, view.language), width)), *(Line("text", row) for row in rows)]
 
 
 def _tail(text: str, screen: int) -> str:

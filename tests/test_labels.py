@@ -1,0 +1,26 @@
+"""The words around a status, as tables."""
+
+from __future__ import annotations
+
+from agents_progress.labels import LABELS, REFUSAL_LABELS
+from agents_progress.server.refusals import FOR_NOW, REFUSALS
+
+ERASED = "erased"
+"""The code of a feed's last word, which is no answer."""
+
+
+def test_every_refusal_that_has_a_label_is_one_of_the_server() -> None:
+    assert set(REFUSAL_LABELS) <= set(REFUSALS) | {ERASED}
+    assert set(REFUSAL_LABELS.values()) <= set(LABELS)
+
+
+def test_what_may_be_asked_again_later_is_called_so() -> None:
+    for_now = {code for code, name in REFUSAL_LABELS.items() if name == "refusal_for_now"}
+    assert FOR_NOW & set(REFUSAL_LABELS) <= for_now
+    assert for_now - FOR_NOW == {"internal"}
+
+
+def test_no_label_claims_that_a_run_is_done() -> None:
+    words = ("done", "complete", "success", "finished", "完成", "成功")
+    texts = [text.lower() for by_language in LABELS.values() for text in by_language.values()]
+    assert [text for text in texts if any(word in text for word in words)] == []
