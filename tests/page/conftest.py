@@ -45,7 +45,7 @@ def look() -> dict[str, Any]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def tabs(browser: Browser, look: dict[str, Any]) -> AsyncIterator[Tabs]:
     """Tabs that fail the test for an error or a warning on the console, an uncaught exception or rejection, what a
-    content security policy stopped, and any request to another origin.
+    content security policy stopped, any request to another origin, and inline code or style.
     """
     from .tab import Tabs
 
@@ -53,6 +53,7 @@ async def tabs(browser: Browser, look: dict[str, Any]) -> AsyncIterator[Tabs]:
     context.set_default_timeout(10_000)
     tabs = Tabs(context)
     yield tabs
+    await tabs.inspect()
     await context.close()
     assert tabs.faults == []
 
@@ -63,7 +64,7 @@ async def host(tmp_path: Path, browser: Browser) -> AsyncIterator[Host]:
     pytest.importorskip("uvicorn", reason="the extra `server` is not installed")
     from .host import hosting
 
-    async with hosting(tmp_path) as host:
+    async with hosting(tmp_path / "runs.db") as host:
         yield host
 
 

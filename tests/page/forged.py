@@ -63,7 +63,7 @@ def asked(log: Log) -> Log:
         title="Refund 12 EUR",
         digest="a" * 64,
         details=DETAILS,
-        expires_at="2026-10-08T08:00:00Z",
+        expires_at="2099-01-01T08:00:00Z",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 from starlette.requests import Request
+from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agents_progress import RunView
@@ -27,30 +28,37 @@ from tests.serving import listening
 from .scripts import Gates, Script
 
 PERSON = Principal("ada")
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'"
+"""Of a page of somebody else's that embeds runs."""
+EMBEDDING = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>A page of somebody else's</title><link rel="icon" href="/page/icon.svg">
+<script type="module" src="/page/element.js"></script></head>
+<body><main><h1>A page of somebody else's</h1>{elements}</main></body></html>
+"""
 TAB = "x-tab"
 """The header by which a tab of the tests says which one it is."""
 
 
-class Node(SQLiteJournal):
-    """A journal whose runs are lost soon after their owner."""
-
-    lease_s = 1.5
-
-
 @dataclass
 class Counted:
-    """An app, and what it was asked: how many feeds each tab holds, and held at most."""
+    """An app with some documents beside it, and what it was asked: how many feeds each tab holds, and held at most."""
 
     app: ASGIApp
+    documents: dict[str, str] = field(default_factory=dict)
     feeds: Counter[str] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)
     most_at_once: int = 0
     requests: list[tuple[str, str]] = field(default_factory=list)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         self.requests.append((scope["method"], scope["path"]))
+        if scope["path"] in self.documents:
+            document = HTMLResponse(self.documents[scope["path"]], headers={"content-security-policy": POLICY})
+            return await document(scope, receive, send)
         if not scope["path"].endswith("/events"):
             return await self.app(scope, receive, send)
         tab = dict(scope["headers"]).get(TAB.encode(), b"").decode()
@@ -61,7 +69,15 @@ class Counted:
             await self.app(scope, receive, send)
         finally:
             self.feeds[tab] -= 1
+            self._changed.set()
         return None
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Come back when something holds that may begin to hold as a feed ends."""
+        async with asyncio.timeout(10):
+            while not holds():
+                self._changed.clear()
+                await self._changed.wait()
 
 
 @dataclass
@@ -112,19 +128,28 @@ class Host:
             async for _ in self.journal.tail(run_id):
                 pass
 
-    def at(self, path: str) -> str:
+    def page(self, run_id: str = "", *, by: str | None = None) -> str:
+        """The address of the server's page: of a run, or of the list; by another way than the direct one."""
+        return f"{by or self.url}/" + (f"#/{run_id}" if run_id else "")
+
+    def embedding(self, *run_ids: str, attributes: str = "") -> str:
+        """The address of a page that embeds these runs, and is served beside the runs."""
+        elements = "".join(f'<agent-progress src="/runs/{run_id}" {attributes}></agent-progress>' for run_id in run_ids)
+        path = f"/embedding/{len(self.counted.documents)}"
+        self.counted.documents[path] = EMBEDDING.format(elements=elements)
         return self.url + path
 
 
 @asynccontextmanager
-async def hosting(folder: Path, *, token: str | None = None) -> AsyncIterator[Host]:
+async def hosting(file: Path, *, token: str | None = None, lease_s: float = 15.0) -> AsyncIterator[Host]:
     """A server until the block ends. With a token, whoever does not give it is nobody."""
 
     def authorize(request: Request, action: Action, run: RunRow | None) -> Principal | None:
         given = request.headers.get("authorization")
         return PERSON if token is None or given == f"Bearer {token}" else None
 
-    gates, journal = Gates(), Node(folder / "runs.db")
+    gates, journal = Gates(), SQLiteJournal(file)
+    journal.lease_s = lease_s
     app = runs_app(journal, authorize, functions=Script(gates).functions(), drain_s=0.5)
     counted = Counted(app)
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
