@@ -117,15 +117,15 @@ HARMLESS: Final = "harmless"
 
 def everything(run_id: str, text: str) -> Log:
     """A log of every event type of the protocol, with the text in every field that takes one, which is running."""
-    name = text[:512]
+    name, key = text[:512], text[:200]
     log = Log(run_id).say("run.accepted", task_id=run_id, title=name)
     log.say("run.started", agent=name, task_id=run_id, parent=None, resumed_from=None, title=name)
     log.say("agent.changed", agent=name)
     for kind in ("started", "completed", "incomplete", "failed"):
-        log.say(f"model.{kind}", response_id="r1", reason=name, code=name)
+        log.say(f"model.{kind}", response_id=key, reason=name, code=name)
     for channel in ("reasoning", "transcript", "refusal", "answer"):
-        log.say("text.delta", item_id="m1", index=0, text=text, channel=channel)
-    log.say("text.delta", item_id="m2", index=0, text=HARMLESS).say("text.completed", item_id="m2", text=text)
+        log.say("text.delta", item_id=f"1 {key}", index=0, text=text, channel=channel)
+    log.say("text.delta", item_id=key, index=0, text=HARMLESS).say("text.completed", item_id=key, text=text)
     for call_id, last in SETTLED.items():
         log.request(call_id, name, title=name, arguments=text)
         log.say("tool.arguments.delta", call_id=call_id, index=0, text=text)
@@ -141,12 +141,12 @@ def everything(run_id: str, text: str) -> Log:
         "handoff.completed", from_agent=name, to_agent=name
     )
     log.say("guardrail.tripped", stage=name, name=name)
-    log.say("stage.started", stage_id="s1", title=name).say("stage.completed", stage_id="s1", title=name)
-    log.say("source.cited", item_id="m2", kind=name, title=name, url=text).say("source.cited", item_id="m2", kind=name)
-    log.say("artifact.created", artifact_id="a1", name=name, media_type=name, bytes=3, ref=text)
+    log.say("stage.started", stage_id=key, title=name).say("stage.completed", stage_id=key, title=name)
+    log.say("source.cited", item_id=key, kind=name, title=name, url=text).say("source.cited", item_id=key, kind=name)
+    log.say("artifact.created", artifact_id=key, name=name, media_type=name, bytes=3, ref=text)
     log.say("usage.updated", **TOKENS, status="reported").say("note.any", text=text)
     for number, decision in enumerate(("approved", "rejected", "expired", "cancelled", None), 1):
-        asks = f"ask-{number}"
+        asks = f"{number} {key}"
         more = {"tool": name, "title": name, "details": text, "kind": name, "expires_at": name}
         log.say("approval.wait", interaction_id=asks, call_id=None, **more)
         if decision is not None:
@@ -166,15 +166,24 @@ TOKENS: Final = dict.fromkeys(
 )
 
 
+ENDINGS: Final[Mapping[str, Status]] = {
+    "open": "waiting",
+    "paused": "waiting",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "lost": "unknown",
+    "unsupported": "waiting",
+    "rejected": "rejected",
+}
+"""Ends of the hostile logs, and their statuses."""
+
+
 def endings(run_id: str, text: str) -> dict[str, Log]:
     """The same log with each of its ends, and the text in every field of those."""
     name = text[:512]
     error = {"code": name, "message": name, "retryable": False, "phase": name}
     failed = {"reason": name, "error": error, "partial": True, "evidence": {"text": text}}
-    logs = {
-        ending: everything(f"{run_id}-{ending}", text)
-        for ending in ("open", "paused", "failed", "cancelled", "lost", "unsupported", "rejected")
-    }
+    logs = {ending: everything(f"{run_id}-{ending}", text) for ending in ENDINGS}
     logs["paused"].end("paused", final_output=text)
     logs["failed"].end("failed", final_output=text, **failed)
     logs["cancelled"].say("cancel.requested", actor=name)
@@ -182,6 +191,6 @@ def endings(run_id: str, text: str) -> dict[str, Log]:
     logs["lost"].say("run.lost", reason=name)
     logs["unsupported"].say("adapter.unsupported", what=name, name=name)
     closed = logs["rejected"].say("tool.skipped", call_id="c5", reason=name)
-    closed.say("approval.resolved", interaction_id="ask-5", decision="rejected", actor=name)
+    closed.say("approval.resolved", interaction_id=f"5 {text[:200]}", decision="rejected", actor=name)
     closed.end(final_output=text).say("app.checked", digest=digest(text), ok=False, check=name, reason=text)
     return logs

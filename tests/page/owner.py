@@ -1,4 +1,4 @@
-"""The owner that is killed: a process which runs a tool that never comes back. ``python -m tests.page.owner FILE ID``."""
+"""The owner that is killed: a process with a tool that never comes back. ``python -m tests.page.owner FILE ID``."""
 
 from __future__ import annotations
 

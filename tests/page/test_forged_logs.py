@@ -9,7 +9,7 @@ from agents_progress.messages import MESSAGES, Status
 from agents_progress.payloads import PAYLOADS
 from agents_progress.testing.contract.logs import Log
 
-from .forged import HOSTILE, STATUSES, endings
+from .forged import ENDINGS, HOSTILE, STATUSES, endings
 
 
 def viewed(log: Log) -> RunView:
@@ -35,5 +35,6 @@ def test_the_hostile_logs_say_every_type() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_hostile_log_is_refused_by_the_protocol(name: str) -> None:
-    for ending, log in endings("r1", HOSTILE[name]).items():
-        assert viewed(log).issues == [], ending
+    views = {ending: viewed(log) for ending, log in endings("r1", HOSTILE[name]).items()}
+    assert {ending: view.issues for ending, view in views.items()} == {ending: [] for ending in ENDINGS}
+    assert {ending: view.status for ending, view in views.items()} == ENDINGS
