@@ -367,7 +367,17 @@ REFUSAL_LABELS: Final[dict[str, Label]] = {
 }
 """What a refusal of the server is called, by its code; any other is `refusal_other`."""
 
+AGE_LABELS: Final[tuple[tuple[int, Label], ...]] = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
+"""Units of an age, in seconds, the longest first."""
+
 
 def label(name: Label, language: Language, /, **values: object) -> str:
     """One label with its values put in; the values are not cleaned here."""
     return LABELS[name][language].format(**values)
+
+
+def age(seconds: float, language: Language) -> str:
+    """How long something has lasted, in whole units of the longest one that fits; nothing lasts less than nothing."""
+    whole = max(int(seconds), 0)
+    unit, name = next((pair for pair in AGE_LABELS if pair[0] <= whole), AGE_LABELS[-1])
+    return label(name, language, count=whole // unit)

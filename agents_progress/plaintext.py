@@ -13,18 +13,23 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Final
 
-_NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-_unsafe: Final = re.compile(
-    "["
-    "\x00-\x1f\x7f-\x9f"  # controls, ESC and the 8-bit CSI among them
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
-    "\u2028\u2029"  # line and paragraph separators
-    "\u00ad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # formatting that nobody sees
-    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
-    "\ud800-\udfff"  # lone surrogates, which no encoding carries
-    "]"
+ESCAPES: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+"""Escapes that have a name; every other one is the number of its character."""
+UNSAFE: Final = (
+    (0x00, 0x1F),  # controls, ESC among them
+    (0x7F, 0x9F),  # the 8-bit CSI among them
+    *((0x61C, 0x61C), (0x200E, 0x200F), (0x202A, 0x202E), (0x2066, 0x2069)),  # bidirectional controls
+    (0x2028, 0x2029),  # line and paragraph separators
+    *((0xAD, 0xAD), (0x180E, 0x180E), (0x200B, 0x200B), (0x2060, 0x2065)),  # formatting that nobody sees
+    *((0x206A, 0x206F), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB), (0x13430, 0x1343F), (0x1BCA0, 0x1BCA3)),
+    *((0x1D173, 0x1D17A), (0xE0000, 0xE007F)),
+    (0xD800, 0xDFFF),  # lone surrogates, which no encoding carries
 )
-"""What never reaches a screen. The two joiners stay: Persian, Indic scripts and emoji are wrong without them."""
+"""What never reaches a screen, from one code point to another.
+
+The two joiners stay: Persian, Indic scripts and emoji are wrong without them.
+"""
+_unsafe: Final = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in UNSAFE) + "]")
 
 _JOINERS: Final = "\u200c\u200d"
 _WIDE_FORM: Final = "\ufe0f"
@@ -46,7 +51,7 @@ def _escaped(match: re.Match[str]) -> str:
     code = ord(character)
     if code > 0xFFFF:
         return f"\\U{code:08x}"
-    return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+    return ESCAPES.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
 def printable(text: str, encoding: str | None) -> str:

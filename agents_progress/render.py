@@ -17,6 +17,7 @@ from agents_progress.rows import Activity, Interaction
 from agents_progress.view import RunView
 
 __all__ = [
+    "COUNTABLE",
     "DEEPEST",
     "DID_SOMETHING",
     "KEPT",
@@ -64,6 +65,8 @@ DID_SOMETHING: Final[dict[str, Label]] = {
 }
 """States of a tool that may have had an effect. Without hooks no start is ever seen, so `requested` proves
 nothing."""
+COUNTABLE: Final = 10**15
+"""From here on a number is not written out."""
 TO_BE_CHECKED: Final = frozenset({"cancelled", "failed", "incomplete", "unknown"})
 
 
@@ -230,7 +233,7 @@ def _counts(row: Activity) -> str:
 
 def _number(value: float) -> str:
     """A foreign number, which may have more digits than Python turns into text."""
-    if not abs(value) < 10**15:
+    if not abs(value) < COUNTABLE:
         return "…"
     return str(int(value)) if value == int(value) else f"{value:.2f}"
 

@@ -33,8 +33,9 @@ def test_the_modules_a_page_imports_are_here() -> None:
     assert {"client.js", "protocol.js", "sse.js", "view.js"} <= {file.name for file in MODULES}
 
 
-def test_the_table_of_the_browser_is_the_packages_own() -> None:
-    assert (PAGE / "protocol.js").read_text(encoding="utf-8") == table.table()
+@pytest.mark.parametrize("name", table.TABLES)
+def test_a_table_of_the_browser_is_the_packages_own(name: str) -> None:
+    assert (PAGE / name).read_text(encoding="utf-8") == table.TABLES[name]()
 
 
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: file.name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agents_progress.labels import LABELS, REFUSAL_LABELS
+import pytest
+
+from agents_progress.labels import LABELS, REFUSAL_LABELS, age
 from agents_progress.server.refusals import FOR_NOW, REFUSALS
 
 ERASED = "erased"
@@ -24,3 +26,12 @@ def test_no_label_claims_that_a_run_is_done() -> None:
     words = ("done", "complete", "success", "finished", "完成", "成功")
     texts = [text.lower() for by_language in LABELS.values() for text in by_language.values()]
     assert [text for text in texts if any(word in text for word in words)] == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(-4, "0 s"), (0.9, "0 s"), (59.9, "59 s"), (60, "1 min"), (3599, "59 min"), (7200, "2 h"), (86399, "23 h")],
+)
+def test_an_age_is_said_in_whole_units_of_the_longest_that_fits(seconds: float, said: str) -> None:
+    assert age(seconds, "en") == said
+    assert age(400 * 86400, "zh") == "400 天"

@@ -1,4 +1,4 @@
-"""Writes the table that the browser's modules share with the Python package: ``python -m tests.browser.table``."""
+"""Writes the tables that the browser's modules share with the Python package: ``python -m tests.browser.table``."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agents_progress import messages, payloads, rows, sse, view
+from agents_progress import labels, messages, payloads, plaintext, render, rows, sse, view
 from agents_progress.events import MAX_ENVELOPE_BYTES, PROTOCOL, json_schema
 
-TARGET = files("agents_progress").joinpath("server/page/protocol.js")
+PAGE = files("agents_progress").joinpath("server/page")
 WIDTH = 118
 
-HEAD = """/**
+PROTOCOL_HEAD = """/**
  * What the browser's modules share with the Python package: words, limits, and the shape of everything that comes from
  * outside, as the part of JSON Schema that shapes.js knows.
  *
  * Written by `python -m tests.browser.table`; a test compares it with the package. Do not edit.
  */
 """
+WORDS_HEAD = """/**
+ * The words around a status and the tables that choose them, which texts.js shares with `agents_progress/labels.py`,
+ * `render.py` and `plaintext.py`.
+ *
+ * Written by `python -m tests.browser.table`; a test compares it with the package. Do not edit.
+ */
+"""
 
 
-def table() -> str:
+def protocol() -> str:
     """The text of protocol.js."""
     schema = json_schema()
     shapes = {name: plain(shape, schema["$defs"]) for name, shape in schema["$defs"].items()}
@@ -44,7 +51,32 @@ def table() -> str:
         "PAYLOADS": {type_: shapes[shape.__name__] for type_, shape in payloads.PAYLOADS.items()},
         "SNAPSHOT": plain(stored, stored["$defs"]),
     }
-    return HEAD + "".join(f"\nexport const {name} = {written(value)};\n" for name, value in constants.items())
+    return module(PROTOCOL_HEAD, constants)
+
+
+def words() -> str:
+    """The text of words.js."""
+    constants: dict[str, Any] = {
+        "LANGUAGES": messages.LANGUAGES,
+        "LABELS": labels.LABELS,
+        "ANSWER_LABELS": labels.ANSWER_LABELS,
+        "DECISION_LABELS": labels.DECISION_LABELS,
+        "REFUSAL_LABELS": labels.REFUSAL_LABELS,
+        "AGE_LABELS": labels.AGE_LABELS,
+        "DID_SOMETHING": render.DID_SOMETHING,
+        "TO_BE_CHECKED": sorted(render.TO_BE_CHECKED),
+        "KEPT": sorted(render.KEPT),
+        "DEEPEST": render.DEEPEST,
+        "COUNTABLE": render.COUNTABLE,
+        "UNSAFE": plaintext.UNSAFE,
+        "ESCAPES": plaintext.ESCAPES,
+    }
+    return module(WORDS_HEAD, constants)
+
+
+def module(head: str, constants: dict[str, Any]) -> str:
+    """A module that exports these constants."""
+    return head + "".join(f"\nexport const {name} = {written(value)};\n" for name, value in constants.items())
 
 
 def plain(schema: Any, shapes: dict[str, Any]) -> Any:
@@ -62,10 +94,12 @@ def plain(schema: Any, shapes: dict[str, Any]) -> Any:
 
 
 def written(value: Any) -> str:
-    """A JavaScript literal: a line for what is short, otherwise an entry of an object begins a line."""
+    """A JavaScript literal: a line for what is short, otherwise lines, of which every entry of an object begins one."""
     text = json.dumps(value, ensure_ascii=False)
-    if len(text) <= WIDTH - 30 or not isinstance(value, dict):
+    if len(text) <= WIDTH - 30 or not isinstance(value, dict | tuple):
         return text
+    if isinstance(value, tuple):
+        return f"[\n{wrapped(text[1:-1])}]"
     entries = (f"{json.dumps(name)}: {json.dumps(part, ensure_ascii=False)}," for name, part in value.items())
     return "{\n" + "".join(wrapped(entry) for entry in entries) + "}"
 
@@ -73,12 +107,15 @@ def written(value: Any) -> str:
 def wrapped(entry: str) -> str:
     """An entry in lines that end between two values."""
     lines = [""]
-    for part in re.split(r'(?<=,) (?=["{])', entry):
+    for part in re.split(r'(?<=,) (?=["{[])', entry):
         if lines[-1] and len(lines[-1]) + len(part) > WIDTH - 4:
             lines.append("")
         lines[-1] += f" {part}" if lines[-1] else part
     return "".join(f"{'  ' if number == 0 else '    '}{line}\n" for number, line in enumerate(lines))
 
 
+TABLES = {"protocol.js": protocol, "words.js": words}
+
 if __name__ == "__main__":
-    TARGET.write_text(table(), encoding="utf-8")  # type: ignore[attr-defined]
+    for name, table in TABLES.items():
+        PAGE.joinpath(name).write_text(table(), encoding="utf-8")  # type: ignore[attr-defined]
