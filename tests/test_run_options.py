@@ -123,6 +123,11 @@ def test_a_misspelt_option_is_refused_with_the_right_name() -> None:
         progress.inside(x=1)  # type: ignore[call-overload]
 
 
+def test_a_tool_that_is_approved_unseen_is_named_in_a_list() -> None:
+    with pytest.raises(UsageError, match=r"approve_blind names tools; write \['refund'\]"):
+        progress(approve_blind="refund")
+
+
 def test_every_option_has_its_type_where_callers_write_it() -> None:
     written = {name: hint.__forward_arg__ for name, hint in Given.__annotations__.items()}
     assert written == {field.name: field.type for field in fields(Options)}
