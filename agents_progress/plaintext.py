@@ -50,6 +50,12 @@ def clean(text: object) -> str:
     return _unsafe.sub(_escaped, str(text))
 
 
+def clean_lines(text: str) -> str:
+    """A text as it may be shown in many rows: as :func:`clean`, but line ends (as LF) and tabs stay what they are."""
+    rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join("\t".join(map(clean, row.split("\t"))) for row in rows)
+
+
 def _escaped(match: re.Match[str]) -> str:
     character = match.group()
     code = ord(character)

@@ -33,6 +33,7 @@ __all__ = [
     "lines",
     "open_questions",
     "question_text",
+    "reason_texts",
     "render",
     "row_text",
     "title_text",
@@ -150,6 +151,16 @@ def _title_parts(view: RunView) -> list[str]:
 
 def ending_texts(view: RunView) -> list[str]:
     """What is known about how the run ended, beside the sentence of its status. Not cleaned."""
+    found, names = reason_texts(view), _effects(view)
+    if view.issues:
+        found.append(label("issues", view.language, codes=", ".join(view.issues)))
+    if names:
+        found.append(label("effects", view.language, names=", ".join(names)))
+    return found
+
+
+def reason_texts(view: RunView) -> list[str]:
+    """Why the run ended as it did, as far as it says so itself. Not cleaned."""
     language, terminal, verdict = view.language, view.terminal or {}, view.verdict or {}
     found: list[str] = []
     if "error" in terminal:
@@ -166,11 +177,6 @@ def ending_texts(view: RunView) -> list[str]:
     if view.status in ("done", "rejected") and "reason" in verdict:
         found.append(label("check_reason", language, reason=verdict["reason"]))
     found.extend(label("guardrail", language, name=item["name"], stage=item["stage"]) for item in view.guardrails)
-    if view.issues:
-        found.append(label("issues", language, codes=", ".join(view.issues)))
-    names = _effects(view)
-    if names:
-        found.append(label("effects", language, names=", ".join(names)))
     return found
 
 

@@ -69,7 +69,7 @@ def test_a_bad_id_is_refused_before_anything_starts(bad: str) -> None:
 
 
 async def test_a_run_id_that_exists_is_not_recorded_over(journal: MemoryJournal) -> None:
-    clock = Clock(wall=lambda: 0.0)  # so that both say the very same, and only the claim can tell them apart
+    clock = Clock(wall=lambda: 0.0, monotonic=lambda: 0.0)  # only the claim tells both apart
     await started(scripted(turn(text("first"))), journal=journal, run_id="r", clock=clock)
     before = await stored(journal, "r")
     run = started(scripted(turn(text("first"))), journal=journal, run_id="r", clock=clock)
