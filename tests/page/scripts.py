@@ -47,6 +47,7 @@ class Script:
             "nested": progress(**checked)(self.nested),
             "approval": progress(disclosure=opened, **checked)(self.approval),
             "approval_hidden": progress(**checked)(self.approval_hidden),
+            "approval_blind": progress(approve_blind=["refund"], **checked)(self.approval_blind),
             "cancelled": progress(**checked)(self.cancelled),
             "failing": progress(**checked)(self.failing),
             "limited": progress(**checked)(self.limited),
@@ -95,6 +96,10 @@ class Script:
 
     def approval_hidden(self) -> RunResultStreaming:
         """The same, with what is asked hidden."""
+        return self._asking()
+
+    def approval_blind(self) -> RunResultStreaming:
+        """The same, hidden, where the application lets it be approved all the same."""
         return self._asking()
 
     def _asking(self) -> RunResultStreaming:

@@ -104,6 +104,17 @@ async def test_what_is_not_shown_cannot_be_approved_but_refused(host: Host, tabs
     assert view.tools == {"c1": "rejected"}
 
 
+async def test_what_is_not_shown_is_approved_where_the_application_lets_it(host: Host, tabs: Tabs) -> None:
+    run_id = await host.start("approval_blind")
+    tab = await tabs.open(host.page(run_id))
+    await tab.shows(host, run_id, "waiting")
+    assert label("not_shown_allowed", "en") in await tab.part("question").inner_text()
+    await tab.part("approve").click()
+    host.gates.open("after")
+    view = await tab.shows(host, f"{run_id}.2", "done")
+    assert view.tools == {"c1": "returned"}
+
+
 async def test_an_answer_that_somebody_else_gave_first_is_told_and_changes_nothing(host: Host, tabs: Tabs) -> None:
     run_id = await host.start("approval")
     tab = await tabs.open(host.page(run_id))

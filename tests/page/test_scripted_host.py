@@ -17,6 +17,7 @@ ENDINGS = {
     "nested": "done",
     "approval": "waiting",
     "approval_hidden": "waiting",
+    "approval_blind": "waiting",
     "failing": "failed",
     "limited": "incomplete",
     "refused": "rejected",
@@ -43,14 +44,14 @@ async def test_a_script_stops_at_its_gate_until_it_is_opened(host: Host) -> None
     assert (await host.view(run_id)).text == TOTAL
 
 
-async def test_details_are_shown_or_hidden_as_the_name_says(host: Host) -> None:
+async def test_details_are_shown_hidden_or_blindly_approved_as_the_name_says(host: Host) -> None:
     found = {}
-    for function in ("approval", "approval_hidden"):
+    for function in ("approval", "approval_hidden", "approval_blind"):
         run_id = await host.start(function)
         await host.over(run_id)
         (question,) = (await host.view(run_id)).interactions.values()
-        found[function] = question.details is not None
-    assert found == {"approval": True, "approval_hidden": False}
+        found[function] = (question.details is not None, question.approve_blind)
+    assert found == {"approval": (True, False), "approval_hidden": (False, False), "approval_blind": (False, True)}
 
 
 async def test_a_cut_wire_breaks_what_is_open_and_takes_nothing_until_it_is_healed(host: Host) -> None:
