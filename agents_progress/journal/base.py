@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from agents_progress.errors import AppendConflict, AppendGap, UsageError
 from agents_progress.events import Envelope
+from agents_progress.glance import Glance
 from agents_progress.messages import Status
 from agents_progress.standing import Standing
 
@@ -51,7 +52,7 @@ class RunRow:
     noted no time), ``unread_s`` since the last :meth:`Journal.touch` (None before the first), ``lease_left_s`` until
     the lease or reservation ends (below 0 when it ran out and nobody asked :meth:`Journal.expire`; None when there is
     neither). ``sealed``: nothing more comes. ``generation`` is that of the newest lease, 0 when there never was one;
-    being lost counts as one more.
+    being lost counts as one more. ``glance`` is None when an older release, which keeps none, wrote of the run.
     """
 
     run_id: str
@@ -67,6 +68,7 @@ class RunRow:
     unread_s: float | None
     generation: int
     lease_left_s: float | None
+    glance: Glance | None
 
     @property
     def status(self) -> Status:
@@ -191,10 +193,19 @@ class Journal(ABC):
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
         status: Status | None = None,
+        before: str | None = None,
         limit: int = 100,
         scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
-        """The newest runs first, at most ``limit`` of those that match every given filter."""
+        """The newest runs first, at most ``limit`` of those that match every given filter.
+
+        With ``before`` the list goes on after that run, whether it matches or not. Raises :exc:`RunNotFound` where the
+        scope holds no such run that has begun, and :exc:`RunErased`, instead of giving an empty list.
+        """
+
+    @abstractmethod
+    async def newest(self, task_ids: Collection[str], *, scope: Scope = EVERYTHING) -> dict[str, str]:
+        """The newest run of each of these tasks; a task without runs is left out."""
 
     @abstractmethod
     async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
@@ -302,6 +313,13 @@ class Journal(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Finish what was asked for and let go; further calls raise :exc:`JournalClosed`. Live tails end."""
+
+
+async def continued(journal: Journal, rows: Iterable[RunRow], scope: Scope = EVERYTHING) -> dict[str, str]:
+    """The newest run of the task of each paused run that was continued, by the paused one's id."""
+    paused = [row for row in rows if row.standing.outcome == "paused"]
+    newest = await journal.newest({row.task_id for row in paused}, scope=scope) if paused else {}
+    return {row.run_id: newest[row.task_id] for row in paused if newest.get(row.task_id, row.run_id) != row.run_id}
 
 
 def one_run(envelopes: Sequence[Envelope]) -> str:

@@ -25,9 +25,9 @@ from agents_progress.journal.base import (
     fresh,
     one_run,
 )
+from agents_progress.journal.facts import Facts
 from agents_progress.journal.tails import ASKED, LOOK_S, Bell, Page, asks, follow
 from agents_progress.messages import Status
-from agents_progress.standing import Standing
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class _Log:
     first: Envelope | None = None
     last: Envelope | None = None
     envelopes: list[Envelope] = field(default_factory=list)
-    standing: Standing = field(default_factory=Standing)
+    facts: Facts = field(default_factory=Facts)
     snapshot: dict[str, Any] | None = None
     floor: int = 0
     generation: int = 0
@@ -62,11 +62,10 @@ class _Log:
         """Take in the next envelopes, wholly or not at all."""
         if not new:
             return
-        standing = self.standing.copy()
-        standing.observe_all(new)
+        facts = self.facts.after(new)
         if self.first is None:
             self.first, self.origin = new[0], origin or self.origin
-        self.standing, self.last, self.written_at = standing, new[-1], time.monotonic()
+        self.facts, self.last, self.written_at = facts, new[-1], time.monotonic()
         self.envelopes.extend(new)
 
     def close(self) -> None:
@@ -80,7 +79,7 @@ class _Log:
             task_id=first.payload.get("task_id", self.run_id),
             title=first.payload.get("title"),
             seq=last.seq,
-            standing=self.standing,
+            standing=self.facts.standing,
             started_at=first.occurred_at,
             updated_at=last.occurred_at,
             origin=self.origin,
@@ -89,6 +88,7 @@ class _Log:
             unread_s=None if self.read_at is None else now - self.read_at,
             generation=self.generation,
             lease_left_s=None if self.deadline is None else self.deadline - now,
+            glance=self.facts.glance,
         )
 
 
@@ -156,22 +156,33 @@ class MemoryJournal(Journal):
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
         status: Status | None = None,
+        before: str | None = None,
         limit: int = 100,
         scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
-        self._refuse_closed()
         wanted = dict(labels or {}).items()
-        with self._lock:
-            rows = [log.row(log.first, log.last) for log in reversed(self._logs.values()) if log.first and log.last]
+        rows = iter(self._rows(scope))
+        if before is not None and not any(row.run_id == before for row in rows):  # and stands behind it now
+            with self._lock:
+                self._seen(before, scope)
+            raise rules.not_found(before)
         matching = (
             row
             for row in rows
             if (task_id is None or row.task_id == task_id)
             and wanted <= row.labels.items()
             and (status is None or row.status == status)
-            and rules.visible(row.origin, scope)
         )
         return list(islice(matching, limit))
+
+    async def newest(self, task_ids: Collection[str], *, scope: Scope = EVERYTHING) -> dict[str, str]:
+        return {row.task_id: row.run_id for row in reversed(self._rows(scope)) if row.task_id in task_ids}
+
+    def _rows(self, scope: Scope) -> list[RunRow]:
+        self._refuse_closed()
+        with self._lock:
+            logs = [log for log in reversed(self._logs.values()) if rules.visible(log.origin, scope)]
+            return [log.row(log.first, log.last) for log in logs if log.first and log.last]
 
     async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
         self._refuse_closed()
@@ -244,7 +255,7 @@ class MemoryJournal(Journal):
             late = [log for log in self._logs.values() if log.deadline is not None and log.deadline <= now]
             ended: list[str] = []
             for log in late:
-                if lost := rules.lost(log.run_id, log.head, log.generation, log.standing):
+                if lost := rules.lost(log.run_id, log.head, log.generation, log.facts.standing):
                     log.extend([lost])
                     ended.append(log.run_id)
                 log.generation += 1

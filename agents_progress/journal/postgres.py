@@ -35,9 +35,11 @@ from agents_progress.journal.base import (
 )
 from agents_progress.journal.postgres_address import Address, Database
 from agents_progress.journal.postgres_control import REQUESTS, TOUCH, ask
+from agents_progress.journal.postgres_owning import FOR, HOLDERS, LEASE, LOST_AT_ONCE, RENEW, lose
 from agents_progress.journal.postgres_process import Process
 from agents_progress.journal.postgres_read import (
     BODIES,
+    NEWEST,
     PRUNABLE,
     READ,
     RUN,
@@ -63,32 +65,6 @@ from agents_progress.messages import Status
 
 T = TypeVar("T")
 
-LOST_AT_ONCE: Final = 100
-"""Runs that one transaction declares lost, at most."""
-
-_FOR: Final = "clock_timestamp() + make_interval(secs => %s)"
-_LEASE: Final = (
-    f"UPDATE progress_runs SET generation = generation + 1, exclusive = %s, deadline = {_FOR} WHERE run = %s "
-    "RETURNING generation"
-)
-_HOLDERS: Final = (
-    "SELECT run_id FROM progress_runs WHERE exclusive = %s AND run <> %s AND generation > 0 "
-    "AND deadline > clock_timestamp() LIMIT 1"
-)
-# Whoever locks several runs does so in the order of their ids, or two of them would wait for each other.
-_RENEW: Final = f"""
-WITH held AS (
-    SELECT run FROM progress_runs runs
-    JOIN unnest(%s::text[], %s::bigint[]) AS asked (run_id, generation) USING (run_id, generation)
-    WHERE deadline > clock_timestamp() ORDER BY run_id FOR UPDATE OF runs
-)
-UPDATE progress_runs runs SET deadline = {_FOR} FROM held WHERE runs.run = held.run
-RETURNING runs.run_id, runs.generation
-"""
-_LATE: Final = (
-    "SELECT run_id FROM progress_runs WHERE deadline < clock_timestamp() "
-    f"ORDER BY run_id LIMIT {LOST_AT_ONCE} FOR UPDATE SKIP LOCKED"
-)
 _PRUNE: Final = "DELETE FROM progress_envelopes WHERE run = %s AND seq <= %s"
 _KEEP: Final = (
     "INSERT INTO progress_snapshots AS kept VALUES (%s, %s, %s) "
@@ -182,12 +158,20 @@ class PostgresJournal(Journal):
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
         status: Status | None = None,
+        before: str | None = None,
         limit: int = 100,
         scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
         filters = {"task_id": maybe_plain(task_id), "labels": searchable(labels) if labels else None, "status": status}
+        filters["before"] = maybe_plain(before)
         lines = await self._ask(RUNS, {**asked("", scope), **filters, "limit": max(limit, 0)})
+        if not lines and before is not None and await self.run(before, scope=scope) is None:
+            raise rules.not_found(before)
         return [row_of(line) for line in lines]
+
+    async def newest(self, task_ids: Collection[str], *, scope: Scope = EVERYTHING) -> dict[str, str]:
+        lines = await self._ask(NEWEST, {**asked("", scope), "task_ids": [plain(task_id) for task_id in task_ids]})
+        return {json.loads(about)["task_id"]: run_id for about, run_id in lines}
 
     async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
         for line in await self._ask(RUN, asked(run_id, scope)):
@@ -219,16 +203,16 @@ class PostgresJournal(Journal):
                 key = plain(exclusive)
                 # Of two nodes that ask for one key, the second waits until the first has decided.
                 await db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{CHANNEL} {key}",))
-                if holder := await (await db.execute(_HOLDERS, (key, log.run))).fetchone():
+                if holder := await (await db.execute(HOLDERS, (key, log.run))).fetchone():
                     raise rules.held_elsewhere(exclusive, holder[0])
-            answer = await (await db.execute(_LEASE, (maybe_plain(exclusive), ttl, log.run))).fetchone()
+            answer = await (await db.execute(LEASE, (maybe_plain(exclusive), ttl, log.run))).fetchone()
             return Lease(run_id, answer[0] if answer else 0)
 
         return await self._transact(work)
 
     def renew(self, leases: Sequence[Lease], ttl: float) -> list[Lease]:
         asked = [lease.run_id for lease in leases], [lease.generation for lease in leases], ttl
-        held = self._process().renew(_RENEW, asked)
+        held = self._process().renew(RENEW, asked)
         return [lease for lease in leases if (lease.run_id, lease.generation) not in held]
 
     async def reserve(
@@ -247,14 +231,14 @@ class PostgresJournal(Journal):
                 raise rules.exists(run_id)
             log.add([rules.accepted(run_id, task_id, title)], origin)
             await store(db, [log])
-            await db.execute(f"UPDATE progress_runs SET deadline = {_FOR} WHERE run = %s", (ttl, log.run))
+            await db.execute(f"UPDATE progress_runs SET deadline = {FOR} WHERE run = %s", (ttl, log.run))
 
         await self._transact(work)
 
     async def expire(self) -> list[str]:
         ended: list[str] = []
         while True:
-            late = await self._transact(_lose)
+            late = await self._transact(lose)
             ended += [run_id for run_id, told in late if told]
             if len(late) < LOST_AT_ONCE:
                 return ended
@@ -373,19 +357,3 @@ async def _known(db: Database, run_id: str) -> Log:
     if log is None:
         raise rules.not_found(run_id)
     return log
-
-
-async def _lose(db: Database) -> list[tuple[str, bool]]:
-    """End runs that are late, and say of each whether its log was told. What another node holds is that node's to end,
-    or was just prolonged.
-    """
-    late = [name for (name,) in await (await db.execute(_LATE)).fetchall()]
-    logs = await lock(db, late)
-    for log in logs.values():
-        last = rules.lost(log.run_id, log.head, log.generation, log.standing)
-        if last is not None:
-            log.add([last])
-        log.generation += 1
-        log.seal()
-    await store(db, logs.values())
-    return [(log.run_id, bool(log.new)) for log in logs.values()]

@@ -9,8 +9,8 @@ from typing import Any, Final
 from agents_progress.errors import BadEnvelope, JournalUnreadable
 from agents_progress.events import Envelope, parse_envelope, parse_known
 from agents_progress.journal.base import Origin, RunRow, Scope
+from agents_progress.journal.facts import stored_facts
 from agents_progress.journal.postgres_schema import maybe_plain, plain
-from agents_progress.standing import Standing
 
 _IN_SCOPE: Final = (
     "(%(owner)s::text IS NULL OR owner = %(owner)s) AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s)"
@@ -32,7 +32,7 @@ SELECT runs.erased, kept.body FROM progress_runs runs LEFT JOIN progress_snapsho
 """
 
 _ROW: Final = """
-SELECT erased, run_id, about, seq, standing, started_at, updated_at, sealed, generation,
+SELECT erased, run_id, about, seq, standing, glance, glance_seq, started_at, updated_at, sealed, generation,
     CASE WHEN written_seq = seq THEN extract(epoch FROM clock_timestamp() - written_at)::float8 END,
     extract(epoch FROM clock_timestamp() - read_at)::float8,
     extract(epoch FROM deadline - clock_timestamp())::float8
@@ -44,7 +44,15 @@ WHERE begun IS NOT NULL AND {_IN_SCOPE}
     AND (%(task_id)s::text IS NULL OR task_id = %(task_id)s)
     AND (%(labels)s::jsonb IS NULL OR labels @> %(labels)s::jsonb)
     AND (%(status)s::text IS NULL OR status = %(status)s)
+    AND (%(before)s::text IS NULL
+        OR begun < (SELECT begun FROM progress_runs WHERE run_id = %(before)s AND {_IN_SCOPE}))
 ORDER BY begun DESC LIMIT %(limit)s
+"""
+NEWEST: Final = f"""
+SELECT about, newest.run_id FROM unnest(%(task_ids)s::text[]) wanted (task_id) CROSS JOIN LATERAL (
+    SELECT run_id, about FROM progress_runs WHERE task_id = wanted.task_id AND begun IS NOT NULL AND {_IN_SCOPE}
+    ORDER BY begun DESC LIMIT 1
+) newest
 """
 
 PRUNABLE: Final = """
@@ -66,21 +74,17 @@ def searchable(labels: Mapping[str, str]) -> str:
     return json.dumps({plain(name): plain(value) for name, value in labels.items()})
 
 
-def standing_of(stored: str | None) -> Standing:
-    """A stored standing; that of a run that has not begun holds no fact."""
-    return Standing(**json.loads(stored)) if stored else Standing()
-
-
 def row_of(line: Sequence[Any]) -> RunRow:
     """A line of :data:`RUN` or :data:`RUNS`, of a run that is not erased."""
-    _, run_id, about, seq, standing, started_at, updated_at, sealed, generation, *seconds = line
+    _, run_id, about, seq, standing, glance, glance_seq, started_at, updated_at, sealed, generation, *seconds = line
     told, (silent_s, unread_s, lease_left_s) = json.loads(about), seconds
+    facts = stored_facts(seq, standing, glance, glance_seq)
     return RunRow(
         run_id=run_id,
         task_id=told["task_id"],
         title=told["title"],
         seq=seq,
-        standing=standing_of(standing),
+        standing=facts.standing,
         started_at=started_at,
         updated_at=updated_at,
         origin=Origin(**told["origin"]),
@@ -89,6 +93,7 @@ def row_of(line: Sequence[Any]) -> RunRow:
         unread_s=unread_s,
         generation=generation,
         lease_left_s=lease_left_s,
+        glance=facts.glance,
     )
 
 

@@ -86,9 +86,20 @@ CREATE TRIGGER progress_erased AFTER UPDATE OF erased ON progress_runs
 FOR EACH ROW WHEN (NEW.erased) EXECUTE FUNCTION progress_forget();
 ALTER TABLE progress_journal ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 """,
+    """
+ALTER TABLE progress_runs ADD COLUMN glance_seq BIGINT, ADD COLUMN glance TEXT;
+CREATE INDEX progress_runs_status ON progress_runs (status, begun) WHERE begun IS NOT NULL;
+CREATE FUNCTION progress_forget_glance() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.glance := NULL;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER progress_erased_glance BEFORE UPDATE OF erased ON progress_runs
+FOR EACH ROW WHEN (NEW.erased) EXECUTE FUNCTION progress_forget_glance();
+""",
 )
-"""``written_at`` is that of ``written_seq``: a release that does not know it leaves both behind. A trigger erases,
-because an older release may be the one that erases a run.
+"""``written_at`` is that of ``written_seq``, and ``glance`` that of ``glance_seq``: a release that does not know them
+leaves them behind. Triggers erase, because an older release may be the one that erases a run.
 """
 
 # Whoever waits for a lock on a table keeps everybody behind it from the table.

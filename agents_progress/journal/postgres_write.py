@@ -12,23 +12,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from pydantic_core import to_json
-
 from agents_progress.errors import UsageError
 from agents_progress.events import Envelope, is_run_id, parse_envelope
 from agents_progress.journal.base import Lease, Origin, fresh
+from agents_progress.journal.facts import Facts, stored_facts
 from agents_progress.journal.postgres_address import Database
-from agents_progress.journal.postgres_read import searchable, standing_of
+from agents_progress.journal.postgres_read import searchable
 from agents_progress.journal.postgres_schema import CHANNEL, maybe_plain, plain
 from agents_progress.journal.rules import erased, refuse_write
-from agents_progress.standing import UPDATES, Standing
 
 _MAKE: Final = (
     "INSERT INTO progress_runs (run_id) SELECT name FROM unnest(%s::text[]) name ORDER BY name "
     "ON CONFLICT (run_id) DO NOTHING"
 )
 _LOCK: Final = (
-    "SELECT run, run_id, seq, floor, generation, deadline IS NOT NULL, sealed, erased, standing "
+    "SELECT run, run_id, seq, floor, generation, deadline IS NOT NULL, sealed, erased, standing, glance, glance_seq "
     "FROM progress_runs WHERE run_id = ANY(%s) ORDER BY run_id FOR UPDATE"
 )
 _DROP_UNBEGUN: Final = "DELETE FROM progress_runs WHERE run = ANY(%s)"
@@ -38,6 +36,7 @@ _BEGIN: Final = (
 )
 _STORE: Final = f"""
 UPDATE progress_runs SET seq = %(seq)s, standing = %(standing)s, status = %(status)s,
+    glance = %(glance)s, glance_seq = %(seq)s,
     updated_at = coalesce(%(updated_at)s, updated_at), generation = %(generation)s, sealed = %(sealed)s,
     deadline = CASE WHEN %(held)s THEN deadline END,
     written_seq = CASE WHEN seq < %(seq)s THEN %(seq)s ELSE written_seq END,
@@ -72,7 +71,7 @@ class Log:
     held: bool
     sealed: bool
     erased: bool
-    standing: Standing
+    facts: Facts
     origin: Origin | None = None
     new: list[Envelope] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -90,10 +89,7 @@ class Log:
     def add(self, envelopes: Sequence[Envelope], origin: Origin | None = None) -> None:
         """Put envelopes at the end, all or none."""
         bodies = [envelope.to_json() for envelope in envelopes]
-        if self.head == 0 or any(envelope.type in UPDATES for envelope in envelopes):
-            standing = self.standing.copy()
-            standing.observe_all(envelopes)
-            self.standing = standing
+        self.facts = self.facts.after(envelopes)
         if self.head == 0:
             self.origin = origin or Origin()
         self.new += envelopes
@@ -114,7 +110,7 @@ async def lock(db: Database, run_ids: Iterable[str], *, make: Iterable[str] = ()
     if makes:
         await db.execute(_MAKE, (makes,))
     lines = await (await db.execute(_LOCK, (sorted({*map(plain, run_ids), *makes}),))).fetchall()
-    logs = [Log(*(*facts, standing_of(standing))) for *facts, standing in lines]
+    logs = [Log(*(*line[:-3], stored_facts(line[2], *line[-3:]))) for line in lines]
     return {log.run_id: log for log in logs}
 
 
@@ -209,8 +205,9 @@ def _beginning(log: Log) -> tuple[Any, ...]:
 def _facts(log: Log) -> dict[str, Any]:
     return {
         "seq": log.head,
-        "standing": to_json(log.standing.to_dict()).decode(),
-        "status": log.standing.status,
+        "standing": log.facts.standing_text,
+        "status": log.facts.standing.status,
+        "glance": log.facts.glance_text,
         "updated_at": log.new[-1].occurred_at if log.new else None,
         "generation": log.generation,
         "sealed": log.sealed,

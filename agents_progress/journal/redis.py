@@ -41,9 +41,10 @@ from agents_progress.journal.base import (
     Scope,
     one_run,
 )
-from agents_progress.journal.redis_connections import LEFT_BEHIND, Address, Connections, answered, marked
+from agents_progress.journal.redis_connections import LEFT_BEHIND, Address, Connections, marked
 from agents_progress.journal.redis_control import Control
 from agents_progress.journal.redis_keys import Keys, matches, stored_envelope, stored_row
+from agents_progress.journal.redis_lists import Lists
 from agents_progress.journal.redis_scripts import READ, ROW, SNAPSHOT
 from agents_progress.journal.redis_upkeep import Upkeep, milliseconds
 from agents_progress.journal.redis_watch import Watch
@@ -67,6 +68,7 @@ class _Open:
     connections: Connections
     writer: Writer
     watch: Watch
+    lists: Lists
     upkeep: Upkeep
     control: Control
 
@@ -147,36 +149,21 @@ class RedisJournal(Journal):
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
         status: Status | None = None,
+        before: str | None = None,
         limit: int = 100,
         scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
+        opened, wanted = self._opened(), dict(labels or {})
+
+        def holds(row: RunRow) -> bool:
+            return matches(row, task_id, wanted, status)
+
+        lists = opened.lists
+        return await _ask(opened, lists.newest_first, task_id, scope, before, max(limit, 0), holds)
+
+    async def newest(self, task_ids: Collection[str], *, scope: Scope = EVERYTHING) -> dict[str, str]:
         opened = self._opened()
-        wanted = dict(labels or {})
-        index = self._keys.index(task_id=task_id, owner=scope.owner, tenant=scope.tenant)
-
-        async def find() -> list[RunRow]:
-            found: list[RunRow] = []
-            before = "+inf"
-            while len(found) < limit:
-                command = (
-                    "ZREVRANGEBYSCORE",
-                    index,
-                    before,
-                    "-inf",
-                    "WITHSCORES",
-                    "LIMIT",
-                    0,
-                    min(max(limit, 100), 500),
-                )
-                (listed,) = await opened.connections.send(command)
-                if not listed:
-                    break
-                before = f"({listed[-1].decode()}"
-                rows = await self._rows(opened, [name.decode() for name in listed[::2]], scope)
-                found += [row for row in rows if matches(row, task_id, wanted, status)]
-            return found[: max(limit, 0)]
-
-        return await _ask(opened, find)
+        return await _ask(opened, opened.lists.newest, list(task_ids), scope)
 
     async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
         opened, keys, bounds = self._opened(), self._keys.of(run_id), (marked(scope.owner), marked(scope.tenant))
@@ -279,8 +266,9 @@ class RedisJournal(Journal):
             if self._open is None:
                 connections = Connections(self._address, self._create)
                 writer, watch = Writer(connections, self._keys), Watch(connections)
-                upkeep, control = Upkeep(connections, self._keys), Control(connections, self._keys, watch)
-                self._open = _Open(connections, writer, watch, upkeep, control)
+                lists, upkeep = Lists(connections, self._keys), Upkeep(connections, self._keys)
+                control = Control(connections, self._keys, watch)
+                self._open = _Open(connections, writer, watch, lists, upkeep, control)
             return self._open
 
     async def _write(self, opened: _Open, batch: Batch) -> None:
@@ -320,9 +308,3 @@ class RedisJournal(Journal):
             if opened.connections.closing:
                 return [], known, True
             await opened.watch.changed(self._keys.of(run_id)[1], seen.decode())
-
-    async def _rows(self, opened: _Open, run_ids: Sequence[str], scope: Scope) -> list[RunRow]:
-        bounds = marked(scope.owner), marked(scope.tenant)
-        answers = await opened.connections.call_all([(ROW, self._keys.of(run_id), bounds) for run_id in run_ids])
-        told = zip(run_ids, answered(answers), strict=True)
-        return [stored_row(run_id, facts) for run_id, (word, *facts) in told if word == b"row"]

@@ -16,7 +16,7 @@ from agents_progress.errors import BadEnvelope, JournalUnreadable
 from agents_progress.events import Envelope, parse_envelope, parse_known
 from agents_progress.journal import rules
 from agents_progress.journal.base import Lease, Origin, RunRow
-from agents_progress.standing import Standing
+from agents_progress.journal.facts import Facts, stored_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,16 @@ def first_row(first: Envelope, origin: Origin) -> dict[str, Any]:
 
 def stored_row(run_id: str, answer: list[Any]) -> RunRow:
     """A row from what the script ROW says of a run that is there."""
-    row, head, updated, standing, sealed, generation, now, *moments = answer
+    row, head, updated, stored, sealed, generation, now, *moments = answer
     written, read, deadline = moments
-    first, moment = json.loads(row), int(now)
+    first, moment, facts = json.loads(row), int(now), facts_of(head, *stored)
     seq, _, written_at = (written or b"0 0").partition(b" ")
     return RunRow(
         run_id=run_id,
         task_id=first["task_id"],
         title=first["title"],
         seq=head,
-        standing=stored_standing(standing),
+        standing=facts.standing,
         started_at=first["started_at"],
         updated_at=updated.decode(),
         origin=Origin(**first["origin"]),
@@ -99,12 +99,14 @@ def stored_row(run_id: str, answer: list[Any]) -> RunRow:
         unread_s=None if read is None else (moment - int(read)) / 1000,
         generation=generation,
         lease_left_s=None if deadline is None else (int(deadline) - moment) / 1000,
+        glance=facts.glance,
     )
 
 
-def stored_standing(standing: bytes | None) -> Standing:
-    """Where a run stands, from its field."""
-    return Standing(**json.loads(standing)) if standing else Standing()
+def facts_of(head: int, standing: bytes | None, glance: bytes | None) -> Facts:
+    """What is kept of a log, from its fields: that of the glance is the number it holds up to, a space and the rest."""
+    seq, _, text = (glance or b"0").partition(b" ")
+    return stored_facts(head, standing, text or None, int(seq))
 
 
 def stored_envelope(body: bytes, shown: str) -> Envelope:

@@ -30,7 +30,7 @@ _WHEN_FULL: Final = "#!lua flags=allow-oom\n"
 END_OF_STREAM: Final = "18446744073709551615-0"
 
 _FACTS: Final = """
-local names = {'erased', 'generation', 'sealed', 'head', 'floor', 'deadline', 'claim', 'standing', 'born'}
+local names = {'erased', 'generation', 'sealed', 'head', 'floor', 'deadline', 'claim', 'standing', 'born', 'glance'}
 local values = redis.call('HMGET', KEYS[1], unpack(names))
 local run = {}
 for i, name in ipairs(names) do run[name] = values[i] end
@@ -42,9 +42,10 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function text(number) return string.format('%.0f', number) end
-local function wrote(seq, updated, standing)
-  local written = text(seq) .. ' ' .. text(now())
-  redis.call('HSET', KEYS[1], 'head', text(seq), 'updated', updated, 'standing', standing, 'written', written)
+local function wrote(seq, updated, standing, glance)
+  local written, glanced = text(seq) .. ' ' .. text(now()), text(seq) .. ' ' .. glance
+  redis.call('HSET', KEYS[1], 'head', text(seq), 'updated', updated, 'standing', standing, 'written', written,
+    'glance', glanced)
 end
 local function seal()
   if not run.sealed then
@@ -82,7 +83,7 @@ APPEND: Final = _script(
     _FACTS,
     """
 local lease, claim, first, base, standing, updated = unpack(ARGV, 1, 6)
-local ttl, offset = ARGV[11], 11
+local ttl, glance, offset = ARGV[11], ARGV[12], 12
 first = tonumber(first)
 local last = first + #ARGV - offset - 1
 if run.erased then return {'erased'} end
@@ -97,11 +98,11 @@ if from <= upto then
   end
 end
 if last <= head then return {'known', run.born} end
-if tonumber(base) ~= head then return {'head', head, run.standing} end
+if tonumber(base) ~= head then return {'head', head, run.standing, run.glance} end
 for seq = head + 1, last do
   redis.call('XADD', KEYS[2], id(seq), 'e', ARGV[offset + seq - first + 1])
 end
-wrote(last, updated, standing)
+wrote(last, updated, standing, glance)
 if head > 0 then return {'stored', run.born} end
 begin(ARGV[7], ARGV[8], ARGV[9], ARGV[10], claim)
 local deadline = ttl ~= '' and text(now() + ttl)
@@ -109,10 +110,11 @@ if deadline then redis.call('HSET', KEYS[1], 'deadline', deadline) end
 return {'stored', ARGV[10], deadline}
 """,
 )
-"""ARGV: lease, claim, first, base, standing, updated, row, owner, tenant, born, ttl of a reservation, bodies.
+"""ARGV: lease, claim, first, base, standing, updated, row, owner, tenant, born, ttl of a reservation, glance, bodies.
 
-``standing`` is that after the batch, worked out from the log up to ``base``: when the log ends elsewhere the script
-says where, and is called again. ``claim`` is new for each claim, so that one that is sent again knows itself.
+``standing`` and ``glance`` are those after the batch, worked out from the log up to ``base``: when the log ends
+elsewhere the script says where, and is called again. ``claim`` is new for each claim, so that one that is sent again
+knows itself.
 """
 
 SEAL: Final = _script(
@@ -166,11 +168,12 @@ if run.erased then return {'erased'} end
 local row, updated, written, read = unpack(redis.call('HMGET', KEYS[1], 'row', 'updated', 'written', 'read'))
 if not row or hidden(ARGV[1], ARGV[2]) then return {'none'} end
 local sealed = run.sealed and 1 or 0
-return {'row', row, head, updated, run.standing, sealed, generation, text(now()), written, read, run.deadline}
+local facts = {run.standing, run.glance}
+return {'row', row, head, updated, facts, sealed, generation, text(now()), written, read, run.deadline}
 """,
 )
 """ARGV: owner, tenant. Moments are in milliseconds; ``written`` is the number of the newest envelope, a space and its
-moment, unless an older release wrote that envelope.
+moment, unless an older release wrote that envelope. ``facts`` are the standing and the glance, as they are stored.
 """
 
 ASK: Final = _script(
@@ -254,14 +257,14 @@ LOSE: Final = _script(
     _WHEN_FULL,
     _FACTS,
     """
-local base, ruled, standing, updated, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local base, ruled, standing, updated, body = unpack(ARGV, 1, 5)
 if run.erased or run.sealed or not run.deadline then return {'settled'} end
 if tonumber(run.deadline) > now() then return {'live', run.deadline} end
 if tonumber(base) ~= head or tonumber(ruled) ~= generation then return {'moved'} end
 if body ~= '' then
   if head == 0 then begin(ARGV[6], '', '', ARGV[7], '') end
   redis.call('XADD', KEYS[2], id(head + 1), 'e', body)
-  wrote(head + 1, updated, standing)
+  wrote(head + 1, updated, standing, ARGV[8])
   head = head + 1
 end
 seal()
@@ -269,7 +272,7 @@ redis.call('HINCRBY', KEYS[1], 'generation', 1)
 return {'lost'}
 """,
 )
-"""ARGV: the head and generation that were seen, then as of APPEND: standing, updated, body, row, born."""
+"""ARGV: the head and generation that were seen, then as of APPEND: standing, updated, body, row, born, glance."""
 
 ERASE: Final = _script(
     _WHEN_FULL,

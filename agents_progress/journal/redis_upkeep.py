@@ -18,7 +18,7 @@ from agents_progress.errors import JournalUnreadable
 from agents_progress.journal import rules
 from agents_progress.journal.base import Erased, Lease, Origin
 from agents_progress.journal.redis_connections import Connections
-from agents_progress.journal.redis_keys import Keys, first_row, refuse, right, stored_row, stored_standing
+from agents_progress.journal.redis_keys import Keys, facts_of, first_row, refuse, right, stored_row
 from agents_progress.journal.redis_scripts import (
     DUE,
     ERASE,
@@ -114,15 +114,16 @@ class Upkeep:
         """
         listed: bytes | None = None
         while True:
-            standing, head, generation = await self._facts(run_id, "standing", "head", "generation")
+            head, generation, *stored = await self._facts(run_id, "head", "generation", "standing", "glance")
             base, ruled = int(head or 0), int(generation or 0)
-            lost = rules.lost(run_id, base, ruled, stored_standing(standing))
-            arguments: list[Any] = [base, ruled, "", "", "", "", 0]
+            facts = facts_of(base, *stored)
+            lost = rules.lost(run_id, base, ruled, facts.standing)
+            arguments: list[Any] = [base, ruled, "", "", "", "", 0, ""]
             if lost is not None:
-                after = stored_standing(standing)
-                after.observe_all([lost])
+                after = facts.after([lost])
                 row, born = (b"", 0) if base else (to_json(first_row(lost, Origin())), await self._announce(run_id))
-                arguments[2:] = [to_json(after.to_dict()), lost.occurred_at, lost.to_json(), row, born]
+                told = lost.occurred_at, lost.to_json(), row, born, after.glance_text or ""
+                arguments[2:] = [after.standing_text, *told]
             word, *more = await self._connections.call(LOSE, self._keys.of(run_id), *arguments)
             if word == b"live":
                 if more[0] == listed:

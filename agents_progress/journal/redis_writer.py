@@ -19,10 +19,10 @@ from pydantic_core import to_json
 
 from agents_progress.events import Envelope
 from agents_progress.journal.base import Lease, Origin, fresh
+from agents_progress.journal.facts import Facts
 from agents_progress.journal.redis_connections import FAILURES, Connections, marked
-from agents_progress.journal.redis_keys import Keys, first_row, refuse, right, stored_envelope, stored_standing
+from agents_progress.journal.redis_keys import Keys, facts_of, first_row, refuse, right, stored_envelope
 from agents_progress.journal.redis_scripts import APPEND
-from agents_progress.standing import UPDATES
 
 TOGETHER: Final = 64
 """Batches of different runs in one exchange, at most."""
@@ -43,7 +43,7 @@ class Batch:
     token: str = ""
     born: int = 0
     base: int = 0
-    standing: bytes = b""
+    facts: Facts = field(default_factory=Facts)
     bodies: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -58,17 +58,12 @@ class Batch:
     def begins(self) -> bool:
         return self.envelopes[0].seq == 1
 
-    def stand(self, base: int, standing: bytes) -> None:
-        """Work out the standing after this batch from that at ``base``. Raises for a batch that has none."""
+    def stand(self, base: int, facts: Facts) -> None:
+        """Work out the facts after this batch from those at ``base``. Raises for a batch that has none."""
         first, last = self.envelopes[0].seq, self.envelopes[-1].seq
-        self.base, self.standing = base, standing
-        if not first - 1 <= base < last:
-            return  # the script will say where the log ends, or refuse
-        new = self.envelopes[base + 1 - first :]
-        if base == 0 or any(envelope.type in UPDATES for envelope in new) or b'"moved":true' not in standing:
-            after = stored_standing(standing)
-            after.observe_all(new)
-            self.standing = to_json(after.to_dict())
+        self.base, self.facts = base, facts
+        if first - 1 <= base < last:  # or else the script will say where the log ends, or refuse
+            self.facts = facts.after(self.envelopes[base + 1 - first :])
 
     def arguments(self) -> list[Any]:
         first, last = self.envelopes[0], self.envelopes[-1]
@@ -78,8 +73,8 @@ class Batch:
             rest = [row, marked(self.origin.owner), marked(self.origin.tenant), self.born]
         ttl = "" if self.ttl_ms is None else self.ttl_ms
         lease = right(self.run_id, self.lease)
-        head = [lease, self.token, first.seq, self.base, self.standing, last.occurred_at]
-        return [*head, *rest, ttl, *self.bodies]
+        head = [lease, self.token, first.seq, self.base, self.facts.standing_text, last.occurred_at]
+        return [*head, *rest, ttl, self.facts.glance_text or "", *self.bodies]
 
 
 class Writer:
@@ -90,7 +85,7 @@ class Writer:
         self._keys = keys
         self._pending: deque[Batch] = deque()
         self._draining: asyncio.Task[None] | None = None
-        self._stood: dict[str, tuple[int, bytes]] = {}
+        self._stood: dict[str, tuple[int, Facts]] = {}
 
     def put(self, batch: Batch) -> None:
         """Take in a batch; its future says when it is stored."""
@@ -136,7 +131,7 @@ class Writer:
         """Whatever is wrong with a batch shows here, before anything of it is written."""
         try:
             batch.bodies = [envelope.to_json() for envelope in batch.envelopes]
-            batch.stand(*self._stood.get(batch.run_id, (0, b"")))
+            batch.stand(*self._stood.get(batch.run_id, (0, Facts())))
         except Exception as error:  # noqa: BLE001 - this batch only
             batch.written.set_exception(error)
             return False
@@ -185,7 +180,7 @@ class Writer:
             case "known":
                 pass
             case "head":
-                batch.stand(rest[0], rest[1] or b"")
+                batch.stand(rest[0], facts_of(*rest))
                 return True
             case "gap":
                 fresh(batch.envelopes, rest[0], lambda after, upto: [], False)
@@ -198,7 +193,7 @@ class Writer:
 
     def _remember(self, batch: Batch) -> None:
         self._stood.pop(batch.run_id, None)
-        self._stood[batch.run_id] = batch.envelopes[-1].seq, batch.standing
+        self._stood[batch.run_id] = batch.envelopes[-1].seq, batch.facts
         if len(self._stood) > 2 * REMEMBERED:
             self._stood = dict(islice(self._stood.items(), REMEMBERED, None))
 
@@ -223,5 +218,5 @@ class Writer:
             batch.written.set_result(None)
             return False
         batch.envelopes, batch.bodies = rest, batch.bodies[-len(rest) :]
-        batch.stand(0, b"")
+        batch.stand(0, Facts())
         return True

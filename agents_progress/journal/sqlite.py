@@ -142,11 +142,15 @@ class SQLiteJournal(Journal):
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
         status: Status | None = None,
+        before: str | None = None,
         limit: int = 100,
         scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
         wanted = dict(labels or {})
-        return await self._read(lambda db: sqlite_read.rows(db, task_id, wanted, status, limit, scope))
+        return await self._read(lambda db: sqlite_read.rows(db, task_id, wanted, status, before, limit, scope))
+
+    async def newest(self, task_ids: Collection[str], *, scope: Scope = EVERYTHING) -> dict[str, str]:
+        return await self._read(lambda db: sqlite_read.newest(db, task_ids, scope))
 
     async def run(self, run_id: str, *, scope: Scope = EVERYTHING) -> RunRow | None:
         return await self._read(lambda db: sqlite_read.row(db, run_id, scope))

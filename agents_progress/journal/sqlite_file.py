@@ -7,6 +7,7 @@ may add what an older release can leave alone, and nothing else: that one goes o
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
@@ -16,6 +17,7 @@ from typing import Final
 
 from agents_progress.errors import JournalUnavailable, JournalUnreadable
 from agents_progress.events import PROTOCOL
+from agents_progress.standing import Standing
 
 SCHEMA_VERSION: Final = 2
 BUSY_TIMEOUT_S: Final = 30.0
@@ -24,6 +26,9 @@ CHECKPOINT_PAGES: Final = 4000
 """At how many pages the write-ahead log goes into the file, which takes two flushes more: 16 MB, four times what SQLite
 would choose.
 """
+
+UNNOTED: Final = "noted_seq IS NOT seq"
+"""Holds for the few runs of which an older release wrote last: their status is known from their standing alone."""
 
 _SCHEMA: Final = f"""
 BEGIN IMMEDIATE;
@@ -81,9 +86,17 @@ CREATE TRIGGER requests_go_with_their_run AFTER DELETE ON runs
 BEGIN DELETE FROM requests WHERE run = OLD.run; END
 """,
     ),
+    (
+        "ALTER TABLE runs ADD COLUMN noted_seq INTEGER",
+        "ALTER TABLE runs ADD COLUMN status TEXT",
+        "ALTER TABLE runs ADD COLUMN glance TEXT",
+        "UPDATE runs SET noted_seq = seq, status = status_of(standing)",
+        "CREATE INDEX runs_by_status ON runs (status)",
+        f"CREATE INDEX runs_unnoted ON runs (run) WHERE {UNNOTED}",
+    ),
 )
-"""``written_at`` is that of ``written_seq``: a release that does not know it leaves both behind. A trigger erases,
-because an older release may be the one that erases a run.
+"""``written_at`` is that of ``written_seq``, and ``status`` and ``glance`` are those of ``noted_seq``: a release that
+does not know them leaves them behind. A trigger erases, because an older release may be the one that erases a run.
 """
 
 _MAKING: Final = Lock()
@@ -133,6 +146,7 @@ def _expand(connection: sqlite3.Connection) -> None:
     """Bring the file to the revision of this release, whoever else opens it at the same time."""
     if _revision(connection) >= len(_EXPANSIONS):
         return
+    connection.create_function("status_of", 1, lambda text: Standing(**json.loads(text)).status, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
         for expansion in _EXPANSIONS[_revision(connection) :]:  # read again: now nobody else changes it

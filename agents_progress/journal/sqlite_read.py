@@ -15,16 +15,17 @@ from agents_progress.errors import BadEnvelope, JournalUnreadable
 from agents_progress.events import Envelope, parse_envelope, parse_known
 from agents_progress.journal import rules
 from agents_progress.journal.base import EVERYTHING, Origin, Request, RunRow, Scope
+from agents_progress.journal.facts import Facts, stored_facts
+from agents_progress.journal.sqlite_file import UNNOTED
 from agents_progress.messages import Status
-from agents_progress.standing import Standing
 
 _INSIDE: Final = "(:owner IS NULL OR owner = :owner) AND (:tenant IS NULL OR tenant = :tenant)"
 """Holds for the runs of a scope."""
 
-RUN: Final = "SELECT run, run_id, seq, floor, standing, generation, deadline, sealed FROM runs"
+RUN: Final = "SELECT run, run_id, seq, floor, standing, glance, noted_seq, generation, deadline, sealed FROM runs"
 
 _ROW: Final = (
-    "SELECT run_id, task_id, title, seq, standing, started_at, updated_at, origin, "
+    "SELECT run, run_id, task_id, title, seq, standing, glance, noted_seq, started_at, updated_at, origin, "
     "sealed, generation, written_seq, written_at, read_at, deadline FROM runs "
 )
 
@@ -37,9 +38,16 @@ class Run(NamedTuple):
     head: int
     floor: int
     standing: str
+    glance: str | None
+    noted_seq: int | None
     generation: int
     deadline: float | None
     sealed: bool
+
+    @property
+    def facts(self) -> Facts:
+        """What is kept of its log."""
+        return stored_facts(self.head, self.standing, self.glance, self.noted_seq)
 
 
 def found_run(db: sqlite3.Connection, run_id: str) -> Run | None:
@@ -60,11 +68,6 @@ def bodies(db: sqlite3.Connection, run: int, after: int, upto: int) -> Iterator[
     """The envelopes of a range, as they are stored."""
     query = "SELECT body FROM envelopes WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq"
     return (body for (body,) in db.execute(query, (run, after, upto)))
-
-
-def standing_of(text: str) -> Standing:
-    """A stored standing."""
-    return Standing(**json.loads(text))
 
 
 def as_envelope(body: bytes, path: str) -> Envelope:
@@ -126,34 +129,55 @@ def rows(
     task_id: str | None,
     labels: Mapping[str, str],
     status: Status | None,
+    before: str | None,
     limit: int,
     scope: Scope,
 ) -> list[RunRow]:
     """The newest runs that match every filter."""
+    if before is not None and row(db, before, scope) is None:
+        raise rules.not_found(before)
     found: list[RunRow] = []
-    cursor = db.execute(
-        f"{_ROW} WHERE seq > 0 AND (:task_id IS NULL OR task_id = :task_id) AND {_INSIDE} ORDER BY run DESC",
-        {"task_id": task_id, **asdict(scope)},
-    )
-    for line in cursor:
+    asked = {"task_id": task_id, "status": status, "before": before, **asdict(scope)}
+    for line in db.execute(_listing({name for name, value in asked.items() if value is not None}), asked):
         if len(found) >= limit:
             break
-        row = _row_of(line)
-        if labels.items() <= row.labels.items() and (status is None or row.status == status):
-            found.append(row)
+        one = _row_of(line)
+        if labels.items() <= one.labels.items() and (status is None or one.status == status):
+            found.append(one)
     return found
 
 
+def _listing(given: Collection[str]) -> str:
+    """The query for the rows that match what is given, newest first. It names nothing else, so that each comes in order
+    from an index: of one status from two, which SQLite merges.
+    """
+    tests = {name: f" AND {name} = :{name}" for name in ("task_id", "owner", "tenant")}
+    tests["before"] = " AND run < (SELECT run FROM runs WHERE run_id = :before)"
+    query = f"{_ROW} WHERE seq > 0{''.join(test for name, test in tests.items() if name in given)}"
+    if "status" in given:
+        query = f"{query} AND status = :status AND NOT ({UNNOTED}) UNION ALL {query} AND {UNNOTED}"
+    return f"{query} ORDER BY run DESC"
+
+
+def newest(db: sqlite3.Connection, task_ids: Collection[str], scope: Scope) -> dict[str, str]:
+    """The newest run of each task."""
+    query = (
+        "SELECT task_id, run_id FROM runs WHERE run IN (SELECT max(run) FROM runs "
+        f"WHERE task_id IN (SELECT value FROM json_each(:task_ids)) AND seq > 0 AND {_INSIDE} GROUP BY task_id)"
+    )
+    return dict(db.execute(query, {"task_ids": json.dumps(list(task_ids)), **asdict(scope)}).fetchall())
+
+
 def _row_of(line: tuple[Any, ...]) -> RunRow:
-    run_id, task_id, title, seq, standing, started_at, updated_at, origin, *facts = line
-    sealed, generation, written_seq, written_at, read_at, deadline = facts
-    now = time.time()
+    _, run_id, task_id, title, seq, standing, glance, noted_seq, started_at, updated_at, origin, *more = line
+    sealed, generation, written_seq, written_at, read_at, deadline = more
+    facts, now = stored_facts(seq, standing, glance, noted_seq), time.time()
     return RunRow(
         run_id=run_id,
         task_id=task_id,
         title=title,
         seq=seq,
-        standing=standing_of(standing),
+        standing=facts.standing,
         started_at=started_at,
         updated_at=updated_at,
         origin=Origin(**json.loads(origin)),
@@ -162,6 +186,7 @@ def _row_of(line: tuple[Any, ...]) -> RunRow:
         unread_s=None if read_at is None else now - read_at,
         generation=generation,
         lease_left_s=None if deadline is None else deadline - now,
+        glance=facts.glance,
     )
 
 

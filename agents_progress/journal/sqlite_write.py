@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from pydantic_core import to_json
-
 from agents_progress.events import Envelope, parse_envelope
 from agents_progress.journal import rules
 from agents_progress.journal.base import Erased, Lease, Origin, Request, Scope, fresh
-from agents_progress.journal.sqlite_read import RUN, Run, bodies, found_run, inside, standing_of
-from agents_progress.standing import UPDATES
+from agents_progress.journal.facts import Facts
+from agents_progress.journal.sqlite_read import RUN, Run, bodies, found_run, inside
 
 _INSERTS: Final = [
     (size, f"INSERT INTO envelopes VALUES {', '.join(f'(?1, ?2 + {n}, ?{n + 3})' for n in range(size))}")
@@ -25,13 +23,19 @@ _INSERTS: Final = [
 ]
 """The number of the run, the first sequence number, and as many bodies: what is counted here is not handed over."""
 
+_STEP: Final = (
+    "UPDATE runs SET seq = ?1, updated_at = ?2, written_seq = ?1, written_at = ?3, noted_seq = ?1 WHERE run = ?4"
+)
+_FACTS: Final = "UPDATE runs SET standing = ?, status = ?, glance = ? WHERE run = ?"
+"""Apart, because most batches change none of them, and one is indexed."""
+
 _GIVE_BACK: Final = "UPDATE runs SET sealed = 1, deadline = NULL, exclusive = NULL"
 
 
 def _place(db: sqlite3.Connection, run_id: str) -> Run:
     """A place for a run that did not begin yet."""
     run = db.execute("INSERT INTO runs (run_id, task_id) VALUES (?1, ?1)", (run_id,)).lastrowid
-    return Run(run or 0, run_id, 0, 0, "{}", 0, None, sealed=False)
+    return Run(run or 0, run_id, 0, 0, "{}", None, None, 0, None, sealed=False)
 
 
 # Writing.
@@ -43,8 +47,9 @@ def write(
     """Append a batch of one run."""
     run_id = envelopes[0].run_id
     found = found_run(db, run_id)
-    _, _, head, floor, _, generation, _, sealed = found or (0, run_id, 0, 0, "{}", 0, None, False)
-    rules.refuse_write(run_id, generation=generation, sealed=bool(sealed), lease=lease)
+    head, floor = (found.head, found.floor) if found else (0, 0)
+    generation, sealed = (found.generation, bool(found.sealed)) if found else (0, False)
+    rules.refuse_write(run_id, generation=generation, sealed=sealed, lease=lease)
 
     def stored(after: int, upto: int) -> list[Envelope]:
         return [parse_envelope(body) for body in bodies(db, found.run, after, upto)] if found else []
@@ -64,17 +69,14 @@ def _extend(
         return
     # Whatever is wrong with a batch shows here, before anything of it is written.
     texts = [envelope.to_json() for envelope in envelopes]
-    standing = found.standing if found else "{}"
-    begins = found is None or not found.head
-    if begins or any(envelope.type in UPDATES for envelope in envelopes):
-        standing = _observed(standing, envelopes)
+    before = found.facts if found else Facts()
+    after = before.after(envelopes)
     run = (found or _place(db, run_id)).run
-    if begins:
+    if found is None or not found.head:
         _begin(db, run, envelopes[0], origin or Origin())
-    db.execute(
-        "UPDATE runs SET seq = ?1, updated_at = ?2, standing = ?3, written_seq = ?1, written_at = ?4 WHERE run = ?5",
-        (envelopes[-1].seq, envelopes[-1].occurred_at, standing, time.time(), run),
-    )
+    db.execute(_STEP, (envelopes[-1].seq, envelopes[-1].occurred_at, time.time(), run))
+    if after is not before or after.glance is None:
+        db.execute(_FACTS, (after.standing_text, after.standing.status, after.glance_text, run))
     _insert(db, run, envelopes[0].seq, texts)
 
 
@@ -100,12 +102,6 @@ def _insert(db: sqlite3.Connection, run: int, first: int, texts: Sequence[bytes]
         while len(texts) - start >= size:
             db.execute(statement, (run, first + start, *texts[start : start + size]))
             start += size
-
-
-def _observed(standing: str, envelopes: Sequence[Envelope]) -> str:
-    after = standing_of(standing)
-    after.observe_all(envelopes)
-    return to_json(after.to_dict()).decode()
 
 
 def seal(db: sqlite3.Connection, run_id: str, lease: Lease | None) -> None:
@@ -160,7 +156,7 @@ def expire(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
     late = [Run(*line) for line in db.execute(f"{RUN} WHERE deadline <= ?", (time.time(),))]
     ended: list[str] = []
     for found in late:
-        if lost := rules.lost(found.run_id, found.head, found.generation, standing_of(found.standing)):
+        if lost := rules.lost(found.run_id, found.head, found.generation, found.facts.standing):
             _extend(db, found.run_id, found, [lost])
             ended.append(found.run_id)
         db.execute(f"{_GIVE_BACK}, generation = generation + 1 WHERE run = ?", (found.run,))

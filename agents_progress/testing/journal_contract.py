@@ -18,13 +18,17 @@ from __future__ import annotations
 
 import pytest
 
-CHAPTERS = ("appending", "listing", "knowing", "owning", "losing", "tailing", "controlling", "keeping", "erasing")
+CHAPTERS = (
+    *("appending", "listing", "glancing", "knowing", "owning"),
+    *("losing", "tailing", "controlling", "keeping", "erasing"),
+)
 
 pytest.register_assert_rewrite(*(f"agents_progress.testing.contract.{chapter}" for chapter in CHAPTERS))
 
 from agents_progress.testing.contract.appending import Appending  # noqa: E402 - after the line that concerns it
 from agents_progress.testing.contract.controlling import Controlling  # noqa: E402
 from agents_progress.testing.contract.erasing import Erasing  # noqa: E402
+from agents_progress.testing.contract.glancing import Glancing  # noqa: E402
 from agents_progress.testing.contract.keeping import Keeping  # noqa: E402
 from agents_progress.testing.contract.knowing import Knowing  # noqa: E402
 from agents_progress.testing.contract.listing import Listing  # noqa: E402
@@ -35,7 +39,7 @@ from agents_progress.testing.contract.tailing import Tailing  # noqa: E402
 __all__ = ["JournalContract"]
 
 
-class JournalContract(Appending, Listing, Knowing, Owning, Losing, Tailing, Controlling, Keeping, Erasing):
+class JournalContract(Appending, Listing, Glancing, Knowing, Owning, Losing, Tailing, Controlling, Keeping, Erasing):
     """Everything a journal promises. Subclasses give the fixtures ``journal`` and ``reopened``; none may leave a test
     out.
 

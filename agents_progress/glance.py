@@ -1,0 +1,141 @@
+"""What one row of a list shows of a run without its log: what is being worked on, the tokens, the cost.
+
+A journal keeps a :class:`Glance` of each run beside its standing. It stays small whatever a run says: of the calls that
+are open at one time the first :data:`KEPT` are kept, and so many of the stages. Where those have ended and others have
+not, what is being worked on is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from typing_extensions import TypedDict
+
+from agents_progress.events import Envelope
+
+KEPT: Final = 8
+"""Open calls that are kept, and open stages, at most."""
+
+
+class Cost(TypedDict):
+    """What a run cost so far. ``amount`` is a decimal number. ``at_least``: some is not known, it may be more."""
+
+    amount: str
+    currency: str
+    at_least: bool
+
+
+def cost_of(usage: Mapping[str, Any] | None) -> Cost | None:
+    """The cost that the payload of a `usage.updated` carries; None where it carries none that can be read."""
+    match usage:
+        case {"x": {"cost": {"amount": str(amount), "currency": str(currency), "at_least": bool(at_least)}}}:
+            return Cost(amount=amount, currency=currency, at_least=at_least) if _is_amount(amount) else None
+    return None
+
+
+def _is_amount(text: str) -> bool:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        return False
+    return amount.is_finite() and amount >= 0
+
+
+@dataclass(slots=True)
+class Glance:
+    """Titles of open work by its id, in the order in which it was asked for, or began; the newest usage and cost."""
+
+    requested: dict[str, str] = field(default_factory=dict)
+    running: dict[str, str] = field(default_factory=dict)
+    stages: dict[str, str] = field(default_factory=dict)
+    usage: dict[str, Any] | None = None
+    cost: Cost | None = None
+
+    @property
+    def activity(self) -> str | None:
+        """The title of what is being worked on; None where that is nothing, or not known.
+
+        That is the first call that runs, else the first that was requested, else the newest stage. A call with others
+        open inside it stands back for them.
+        """
+        outer = {name[:place] for name in (*self.requested, *self.running) for place in _slashes(name)}
+        for calls in (self.running, self.requested):
+            for name, title in calls.items():
+                if name not in outer:
+                    return title
+        return next(reversed(self.stages.values()), None)
+
+    def observe_all(self, envelopes: Iterable[Envelope]) -> None:
+        """Take in envelopes, most of which change nothing."""
+        for envelope in envelopes:
+            if envelope.type in UPDATES:
+                UPDATES[envelope.type](self, envelope.payload)
+
+    def copy(self) -> Glance:
+        """The same, to be changed apart."""
+        return Glance(dict(self.requested), dict(self.running), dict(self.stages), self.usage, self.cost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for storage."""
+        return asdict(self)
+
+
+def _slashes(name: str) -> list[int]:
+    return [place for place, letter in enumerate(name) if letter == "/"]
+
+
+def _keep(rows: dict[str, str], name: Any, title: Any, others: int = 0) -> None:
+    if len(rows) + others < KEPT:
+        rows[name] = title
+
+
+def _requested(glance: Glance, payload: Mapping[str, Any]) -> None:
+    title = payload.get("title", payload["name"])
+    _keep(glance.requested, payload["call_id"], title, len(glance.running))
+
+
+def _started(glance: Glance, payload: Mapping[str, Any]) -> None:
+    if (title := glance.requested.pop(payload["call_id"], None)) is not None:
+        glance.running[payload["call_id"]] = title
+
+
+def _settled(glance: Glance, payload: Mapping[str, Any]) -> None:
+    glance.requested.pop(payload["call_id"], None)
+    glance.running.pop(payload["call_id"], None)
+
+
+def _stage_started(glance: Glance, payload: Mapping[str, Any]) -> None:
+    _keep(glance.stages, payload["stage_id"], payload["title"])
+
+
+def _stage_completed(glance: Glance, payload: Mapping[str, Any]) -> None:
+    glance.stages.pop(payload["stage_id"], None)
+
+
+def _used(glance: Glance, payload: Mapping[str, Any]) -> None:
+    glance.usage = {name: count for name, count in payload.items() if name != "x"}
+    glance.cost = cost_of(payload)
+
+
+def _over(glance: Glance, payload: Mapping[str, Any]) -> None:
+    for rows in (glance.requested, glance.running, glance.stages):
+        rows.clear()
+
+
+UPDATES: Final[Mapping[str, Callable[[Glance, Mapping[str, Any]], None]]] = {
+    "tool.requested": _requested,
+    "tool.started": _started,
+    "tool.finished": _settled,
+    "tool.failed": _settled,
+    "tool.rejected": _settled,
+    "tool.skipped": _settled,
+    "stage.started": _stage_started,
+    "stage.completed": _stage_completed,
+    "usage.updated": _used,
+    "run.ended": _over,
+    "run.lost": _over,
+}
+"""What an envelope type changes; every type that is not here changes nothing."""
