@@ -171,7 +171,8 @@ class Progress:
         """Wrap a function, sync or async, that returns the result of ``Runner.run_streamed``. Its body stays as it is.
 
         Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds),
-        ``disclosure``, ``titles`` (tool name to text), ``title`` (of the run), ``sinks`` (called with each envelope),
+        ``disclosure``, ``approve_blind`` (names of tools whose calls a person may approve without being shown their
+        details), ``titles`` (tool name to text), ``title`` (of the run), ``sinks`` (called with each envelope),
         ``coalesce``, ``caps``, ``run_id``, ``task_id``, ``owner``, ``tenant``, ``labels``, ``deadline``, ``settle``,
         ``patience`` with a journal that is away (all in seconds), ``unknown_items`` ("block" or "note"), ``language``
         ("en" or "zh"), ``clock``; ``unread`` (a run that nobody iterates here, or touches in the journal, for so many

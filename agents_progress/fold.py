@@ -223,7 +223,8 @@ def _stage_completed(view: RunView, envelope: Envelope) -> None:
 def _approval_wait(view: RunView, envelope: Envelope) -> None:
     payload = {name: value for name, value in envelope.payload.items() if name != "x"}
     _require(payload["interaction_id"] not in view.interactions)
-    view.interactions[payload["interaction_id"]] = Interaction(**payload)
+    blind = envelope.payload.get("x", {}).get("approve_blind") is True
+    view.interactions[payload["interaction_id"]] = Interaction(**payload, approve_blind=blind)
 
 
 def _approval_resolved(view: RunView, envelope: Envelope) -> None:

@@ -84,7 +84,7 @@ class RunLog:
         self._pending_at_most, self._stored_bytes = caps.pending, 0
         self._monotonic = clock.monotonic
         self._gathering = None if coalesce is None else Gathering(coalesce, clock.monotonic, self._say)
-        self._now = Stamp(clock.wall).now
+        self._now = Stamp(clock).now
         self._loop = asyncio.get_running_loop()
         self._indexes: dict[str | tuple[str, str], int] = {}
         self._pending: list[Envelope] = []

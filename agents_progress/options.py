@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -47,6 +47,7 @@ class Given(TypedDict, total=False):
     verify: Verifier | None
     verify_timeout: float
     disclosure: Disclosure
+    approve_blind: Collection[str]
     titles: Mapping[str, str]
     sinks: Sequence[Sink]
     coalesce: Coalesce | None
@@ -76,6 +77,7 @@ class Options:
     verify: Verifier | None = None
     verify_timeout: float = 60.0
     disclosure: Disclosure = field(default_factory=Disclosure)
+    approve_blind: Collection[str] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
     sinks: Sequence[Sink] = ()
     coalesce: Coalesce | None = field(default_factory=Coalesce)
@@ -110,6 +112,8 @@ class Options:
             raise UsageError(f"language {self.language!r} is not spoken here; choose of {', '.join(LANGUAGES)}")
         if self.unknown_items not in ("block", "note"):
             raise UsageError(f"unknown_items is 'block' or 'note', not {self.unknown_items!r}")
+        if isinstance(self.approve_blind, str):
+            raise UsageError(f"approve_blind names tools; write [{self.approve_blind!r}]")
         if self.unread is not None and self.unread <= 0:
             raise UsageError(f"unread is a time in seconds, not {self.unread!r}; leave it out to let a run go unread")
         if isinstance(self.journal, str):
@@ -128,7 +132,9 @@ class Options:
     @cached_property
     def reading(self) -> Reading:
         """How SDK events are read under these options."""
-        return Reading(self.title_of, self.unknown_items == "block", self.clock.monotonic)
+        return Reading(
+            self.title_of, self.unknown_items == "block", self.clock.monotonic, frozenset(self.approve_blind)
+        )
 
     @property
     def exclusive_key(self) -> str | None:

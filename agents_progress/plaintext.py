@@ -31,8 +31,12 @@ The two joiners stay: Persian, Indic scripts and emoji are wrong without them.
 """
 _unsafe: Final = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in UNSAFE) + "]")
 
+_from_right: Final = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"  # Hebrew, Arabic, their kin
+)
 _JOINERS: Final = "\u200c\u200d"
 _WIDE_FORM: Final = "\ufe0f"
+_AS_THEY_LIKE: Final = frozenset(map(chr, (*range(0x1F1E6, 0x1F200), *range(0x1F3FB, 0x1F400))))
 POINTS_PER_CELL: Final = 8
 """More code points than this in a cell are a pile of marks that would grow out of its row; they are cut."""
 
@@ -46,12 +50,27 @@ def clean(text: object) -> str:
     return _unsafe.sub(_escaped, str(text))
 
 
+def clean_lines(text: str) -> str:
+    """A text as it may be shown in many rows: as :func:`clean`, but line ends (as LF) and tabs stay what they are."""
+    rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join("\t".join(map(clean, row.split("\t"))) for row in rows)
+
+
 def _escaped(match: re.Match[str]) -> str:
     character = match.group()
     code = ord(character)
     if code > 0xFFFF:
         return f"\\U{code:08x}"
     return ESCAPES.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def from_right(text: str) -> bool:
+    """Whether anything in a text is written from right to left.
+
+    Some terminals turn such a text around, together with the digits, points and spaces that follow it. Marks against
+    that are no way out: not every terminal takes them for what they are. So nothing of ours may follow it in a row.
+    """
+    return not text.isascii() and _from_right.search(text) is not None
 
 
 def printable(text: str, encoding: str | None) -> str:
@@ -80,8 +99,14 @@ def standard_cells(character: str) -> int:
 
 @lru_cache(4096)
 def _cells(character: str) -> int:
-    """Cells of one character; a selector of the wide form counts as the cell that it may add."""
-    return 1 if character == _WIDE_FORM else _measure()(character)
+    """Cells of one character: one of a selector of the wide form, which it may add, and two of what terminals disagree
+    about: half a flag, a colour of skin, a character of a later Unicode.
+    """
+    if character == _WIDE_FORM:
+        return 1
+    if character in _AS_THEY_LIKE or unicodedata.category(character) == "Cn":
+        return 2
+    return _measure()(character)
 
 
 def cell_count(text: str) -> int:

@@ -7,12 +7,12 @@ forgotten. The rows are cut or wrapped to a width in cells, and name a style tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, Label, label
 from agents_progress.messages import Language
-from agents_progress.plaintext import POINTS_PER_CELL, clean, cut, wrap
+from agents_progress.plaintext import POINTS_PER_CELL, clean, cut, from_right, wrap
 from agents_progress.rows import Activity, Interaction
 from agents_progress.view import RunView
 
@@ -33,6 +33,7 @@ __all__ = [
     "lines",
     "open_questions",
     "question_text",
+    "reason_texts",
     "render",
     "row_text",
     "title_text",
@@ -43,6 +44,7 @@ _line_end: Final = re.compile(r"\r\n|\r|\n")
 LEAST_WIDTH: Final = 4
 _INDENT: Final = "  "
 """Stands before every row that foreign text begins, so that no answer can pass for a status."""
+_JOIN: Final = " · "
 _OPEN_SHOWN: Final = 8
 _ENDED_SHOWN: Final = 3
 _WRAPPED_ROWS: Final = 4
@@ -84,19 +86,20 @@ class Line(NamedTuple):
 def lines(view: RunView, width: int = 80, height: int | None = None) -> list[Line]:
     """What may be shown of a run, as rows of at most ``width`` cells (at least 4), in the view's language.
 
-    The status comes first, then what is being waited for, the current work, and the newest answer. Work that returned
-    is folded to its newest rows; work that failed, was refused or may have had an effect stays. Counts appear only
-    where the tool counted itself. With ``height`` the end of the answer is shown, as far as that many rows hold it.
+    The status comes first, then what a person is asked, how it ended, the current work, and the newest answer. Work
+    that returned is folded to its newest rows; work that failed or was refused stays. Counts appear only where the tool
+    counted itself. With ``height`` long texts are cut, and the end of the answer is shown as far as that many rows hold
+    it.
     """
     width = max(width, LEAST_WIDTH)
     most = None if height is None else _WRAPPED_ROWS
     rows = [
-        Line("title", row_text(title_text(view), width)),
+        *(Line("title", row) for row in wrapped(_in_a_row(_title_parts(view), width), width, most)),
         *(Line(f"status.{view.status}", row) for row in wrapped(view.message, width)),
+        *(line for row in open_questions(view) for line in _question_lines(row, view.language, width, most)),
         *(Line("detail", row) for text in ending_texts(view) for row in wrapped(text, width, most)),
-        *(Line("question", row) for text in _asked(view) for row in wrapped(text, width, most)),
         *_work(view, width),
-        *(Line("detail", row_text(text, width)) for text in found_texts(view)),
+        *(Line("detail", row) for text in _known_texts(view) for row in wrapped(text, width, most)),
     ]
     if height is None:
         return [*rows, *answer_lines(view, width, None)]
@@ -109,16 +112,20 @@ def render(view: RunView, width: int = 80) -> str:
     return "".join(f"{row.text}\n" for row in lines(view, width))
 
 
-def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
-    """One foreign sentence as rows, at most so many; half of a sentence may say the opposite of the whole."""
-    room = width - len(_INDENT)
+def wrapped(text: str, width: int, most: int | None = None, lead: str = "") -> list[str]:
+    """One foreign sentence as rows, at most so many; half of a sentence may say the opposite of the whole.
+
+    ``lead`` is ours: it begins the first row, and the others are indented as far, by two cells at least.
+    """
+    indent = " " * max(len(lead), len(_INDENT))
+    room = width - len(indent)
     if most is None:
         first, *others = wrap(clean(text), room)
     else:
         first, *others = wrap(clean(text[: room * most * POINTS_PER_CELL + 1]), room)
         if len(others) >= most:
             others = [*others[: most - 2], cut(others[most - 2] + " " * room, room)]
-    return [first, *(_INDENT + row for row in others)]
+    return [lead + first, *(indent + row for row in others)]
 
 
 def row_text(text: str, width: int) -> str:
@@ -126,14 +133,34 @@ def row_text(text: str, width: int) -> str:
     return cut(clean(text[: width * POINTS_PER_CELL + 1]), width)
 
 
+def _in_a_row(parts: Iterable[str], width: int) -> str:
+    """Texts side by side, as much of each as could be shown. What is written from right to left comes last."""
+    most = width * _WRAPPED_ROWS * POINTS_PER_CELL + 1
+    return _JOIN.join(sorted((part[:most] for part in parts), key=from_right))
+
+
 def title_text(view: RunView) -> str:
-    """What the run is called, and the agent that works now. Not cleaned: it goes through :func:`row_text`."""
+    """What the run is called, and the agent that works now. Not cleaned."""
+    return _JOIN.join(_title_parts(view))
+
+
+def _title_parts(view: RunView) -> list[str]:
     name = view.title or view.run_id
-    return name if view.agent is None else f"{name} · {view.agent}"
+    return [name] if view.agent is None else [name, view.agent]
 
 
 def ending_texts(view: RunView) -> list[str]:
     """What is known about how the run ended, beside the sentence of its status. Not cleaned."""
+    found, names = reason_texts(view), _effects(view)
+    if view.issues:
+        found.append(label("issues", view.language, codes=", ".join(view.issues)))
+    if names:
+        found.append(label("effects", view.language, names=", ".join(names)))
+    return found
+
+
+def reason_texts(view: RunView) -> list[str]:
+    """Why the run ended as it did, as far as it says so itself. Not cleaned."""
     language, terminal, verdict = view.language, view.terminal or {}, view.verdict or {}
     found: list[str] = []
     if "error" in terminal:
@@ -150,11 +177,6 @@ def ending_texts(view: RunView) -> list[str]:
     if view.status in ("done", "rejected") and "reason" in verdict:
         found.append(label("check_reason", language, reason=verdict["reason"]))
     found.extend(label("guardrail", language, name=item["name"], stage=item["stage"]) for item in view.guardrails)
-    if view.issues:
-        found.append(label("issues", language, codes=", ".join(view.issues)))
-    names = _effects(view)
-    if names:
-        found.append(label("effects", language, names=", ".join(names)))
     return found
 
 
@@ -174,8 +196,11 @@ def open_questions(view: RunView) -> list[Interaction]:
     return [row for row in view.interactions.values() if row.decision is None and view.status == "waiting"]
 
 
-def _asked(view: RunView) -> list[str]:
-    return [question_text(row, view.language) for row in open_questions(view)]
+def _question_lines(row: Interaction, language: Language, width: int, most: int | None) -> Iterator[Line]:
+    """An open question with what is asked, exactly, where the application discloses that."""
+    yield from (Line("question", text) for text in wrapped(question_text(row, language), width, most, "? "))
+    if row.details:
+        yield from (Line("asked", _INDENT + text) for text in wrapped(row.details, width - len(_INDENT), most))
 
 
 def question_text(row: Interaction, language: Language) -> str:
@@ -183,23 +208,26 @@ def question_text(row: Interaction, language: Language) -> str:
     name = "question" if row.decision is None else DECISION_LABELS[row.decision]
     text = label(name, language, title=row.title, tool=row.tool)
     if row.decision is None and row.expires_at is not None:
-        text += " · " + label("expires", language, when=row.expires_at)
+        text += _JOIN + label("expires", language, when=row.expires_at)
     return text
 
 
 def _work(view: RunView, width: int) -> list[Line]:
-    """Open rows first, then those that ended, with the returned ones folded to the newest."""
+    """Open rows first, then those that failed or were refused, then the newest of the others, and how many more."""
     activities = view.activities
     current = [row for row in activities if row.open]
     ended = [row for row in activities if not row.open]
     quiet = [row for row in ended if row.state not in KEPT]
-    folded = {row.activity_id for row in quiet[:-_ENDED_SHOWN]}
-    shown = [activity_line(row, view.language, width) for row in current[:_OPEN_SHOWN]]
+    folded = len(quiet[:-_ENDED_SHOWN])
+    shown = [line for row in current[:_OPEN_SHOWN] for line in _activity_lines(row, view.language, width)]
     if len(current) > _OPEN_SHOWN:
-        shown.append(Line("ended", cut(label("more_open", view.language, count=len(current) - _OPEN_SHOWN), width)))
-    shown.extend(activity_line(row, view.language, width) for row in ended if row.activity_id not in folded)
+        more = label("more_open", view.language, count=len(current) - _OPEN_SHOWN)
+        shown.extend(Line("open", row) for row in wrapped(more, width, lead="> "))
+    for row in (*(row for row in ended if row.state in KEPT), *quiet[-_ENDED_SHOWN:]):
+        shown.extend(_activity_lines(row, view.language, width))
     if folded:
-        shown.append(Line("ended", cut(label("more_ended", view.language, count=len(folded)), width)))
+        name: Label = "earlier_step" if folded == 1 else "earlier_steps"
+        shown.extend(Line("ended", row) for row in wrapped(label(name, view.language, count=folded), width, lead="- "))
     return shown
 
 
@@ -208,21 +236,37 @@ def activity_text(row: Activity, language: Language) -> str:
 
     Not cleaned.
     """
-    parts = [f"{label(row.state, language)}: {row.title}"]
+    return f"{label(row.state, language)}: {_JOIN.join(_activity_parts(row, language))}"
+
+
+def _activity_parts(row: Activity, language: Language) -> list[str]:
+    parts = [row.title]
     if row.reused:
         parts.append(label("reused", language))
     if row.open:
         parts.extend(part for part in (_counts(row), row.message) if part)
     else:
         parts.extend(part for part in (_duration(row.duration_ms), row.note, row.summary) if part)
-    return " · ".join(parts)
+    return parts
 
 
 def activity_line(row: Activity, language: Language, width: int) -> Line:
-    """One row of visible work, indented by how deep it is nested."""
-    indent = "  " * min(row.activity_id.count("/"), DEEPEST)
+    """One row of visible work, indented by how deep it is nested; what does not fit is cut."""
+    style, lead, text = _activity(row, language, width)
+    return Line(style, row_text(lead + text, width))
+
+
+def _activity_lines(row: Activity, language: Language, width: int) -> list[Line]:
+    style, lead, text = _activity(row, language, width)
+    return [Line(style, shown) for shown in wrapped(text, width, _WRAPPED_ROWS, lead)]
+
+
+def _activity(row: Activity, language: Language, width: int) -> tuple[str, str, str]:
+    """Its style, what stands before it, and its words."""
+    depth = min(row.activity_id.count("/"), DEEPEST, width // (4 * len(_INDENT)))
     style, mark = _MARKS.get(row.state, ("ended", "-"))
-    return Line(style, row_text(f"{indent}{mark} {activity_text(row, language)}", width))
+    words = f"{label(row.state, language)}: {_in_a_row(_activity_parts(row, language), width)}"
+    return style, f"{_INDENT * depth}{mark} ", words
 
 
 def _counts(row: Activity) -> str:
@@ -252,6 +296,17 @@ def found_texts(view: RunView) -> Iterable[str]:
     for item in view.sources:
         title = " ".join(item[name] for name in ("title", "url") if item.get(name))
         yield label("source", view.language, title=title or item["kind"])
+
+
+def _known_texts(view: RunView) -> Iterator[str]:
+    """Files, sources, and what the run took so far. Not cleaned."""
+    yield from found_texts(view)
+    tokens = (view.usage or {}).get("total_tokens")
+    if view.usage is not None and tokens is not None:
+        amount = _number(tokens)
+        if view.usage["status"] == "partial":
+            amount = label("at_least", view.language, amount=amount)
+        yield label("tokens_used", view.language, amount=amount)
 
 
 class Answer(NamedTuple):

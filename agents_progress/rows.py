@@ -96,7 +96,11 @@ class Activity:
 
 @dataclass(slots=True)
 class Interaction:
-    """A question to a person. ``decision`` is None while it waits."""
+    """A question to a person. ``decision`` is None while it waits.
+
+    ``details`` are exactly what is asked, None where the application discloses none; ``approve_blind`` says that it
+    lets people approve even so.
+    """
 
     interaction_id: str
     call_id: str | None
@@ -108,3 +112,9 @@ class Interaction:
     expires_at: str | None = None
     decision: str | None = None
     actor: str | None = None
+    approve_blind: bool = False
+
+    @property
+    def approvable(self) -> bool:
+        """Whether whoever sees this row may approve what it asks. Rejecting is always possible."""
+        return self.details is not None or self.approve_blind

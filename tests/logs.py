@@ -41,6 +41,7 @@ json_values = st.recursive(
 json_objects = st.dictionaries(names, json_values, max_size=3)
 digests = st.text(alphabet="0123456789abcdef", min_size=64, max_size=64)
 channels = st.sampled_from(["answer", "refusal", "transcript", "reasoning"])
+marks = st.sampled_from([{}, {"approve_blind": True}, {"approve_blind": False}, {"approve_blind": 1, "more": None}])
 kinds = st.sampled_from(["function", "hosted", "mcp", "agent", "computer", "shell", "patch", "custom"])
 
 
@@ -171,7 +172,7 @@ class _Author:
             call_id=self.draw(st.none() | ids),
             tool=self.draw(names),
             title=self.draw(names),
-            **self.some(digest=digests, details=texts, kind=names, expires_at=names),
+            **self.some(digest=digests, details=texts, kind=names, expires_at=names, x=marks),
         )
 
     def resolve(self) -> None:

@@ -63,7 +63,7 @@ def said(view: RunView) -> dict[str, Any]:
         "ending": [clean(text) for text in render.ending_texts(view)],
         "open_questions": [row.interaction_id for row in render.open_questions(view)],
         "questions": [clean(render.question_text(row, language)) for row in questions],
-        "approvable": [row.details is not None for row in questions],
+        "approvable": [row.approvable for row in questions],
         "activities": [clean(render.activity_text(row, language)) for row in activities],
         "depths": [min(row.activity_id.count("/"), 3) for row in activities],
         "work": [[row.activity_id for row in rows] for rows in work],

@@ -142,17 +142,19 @@ async def test_canc_3d_a_cancel_after_the_end_changes_nothing() -> None:
 async def test_ord_1_a_clock_that_steps_back_changes_neither_order_nor_ids_nor_durations(
     journal: MemoryJournal,
 ) -> None:
-    steps = itertools.cycle([100.0, 100.5, 40.0, 40.1])
-    clock = Clock(wall=lambda: next(steps), monotonic=lambda: next(steps))
+    steps, passed = itertools.cycle([100.0, 100.5, 40.0, 40.1]), itertools.count(7.0, 0.25)
+    clock = Clock(wall=lambda: next(steps), monotonic=lambda: next(passed))
     run = started(
         scripted(turn(call("add")), turn(text("one two")), tools=[add]), clock=clock, journal=journal, coalesce=None
     )
     log = await log_of(run)
     assert [envelope.seq for envelope in log.envelopes] == list(range(1, len(log.envelopes) + 1))
     assert [envelope.event_id for envelope in log.envelopes] == [f"{run.id}:{n + 1}" for n in range(len(log.envelopes))]
-    assert log.envelopes[2].occurred_at < log.envelopes[1].occurred_at
+    moments = [datetime.datetime.fromisoformat(envelope.occurred_at).timestamp() for envelope in log.envelopes]
+    assert moments == sorted(moments)
+    assert moments[0] == 100.0 and {(later - 100.0) % 0.25 for later in moments} == {0.0}
     assert [envelope.seq for envelope in await journal.read(run.id, 2, 2)] == [3, 4]
-    assert all(payload.get("duration_ms", 0) >= 0 for payload in log.of("tool.finished"))
+    assert all(payload["duration_ms"] % 250 == 0 < payload["duration_ms"] for payload in log.of("tool.finished"))
     assert log.view.status == "checking" and log.view.issues == []
 
 

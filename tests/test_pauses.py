@@ -236,6 +236,35 @@ async def test_details_of_a_question_are_private_unless_they_are_opened(danger: 
     assert opened["digest"] == closed["digest"]
 
 
+async def test_a_tool_may_be_marked_as_one_that_is_approved_unseen(danger: Danger) -> None:
+    agent = danger.agent(asks("a"), asks("b"))
+    run = started(agent, approve_blind=["danger"])
+    await run
+    (question,) = run.view.interactions.values()
+    assert (question.details, question.approve_blind, question.approvable) == (None, True, True)
+    second = run.resume(approve="all")
+    await second
+    assert [row.approve_blind for row in second.view.interactions.values()] == [True, True], "restated, and asked anew"
+    assert (await log_of(run)).view.snapshot() == run.view.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("options", "approvable"),
+    [
+        ({}, False),
+        ({"approve_blind": ["another"]}, False),
+        ({"disclosure": Disclosure(approval_details=["danger"])}, True),
+        ({"disclosure": Disclosure(approval_details=["danger"]), "approve_blind": ["danger"]}, True),
+    ],
+)
+async def test_what_nobody_is_shown_nobody_may_approve(
+    danger: Danger, options: dict[str, Any], approvable: bool
+) -> None:
+    run = started(danger.agent(asks("a")), **options)
+    await run
+    assert run.view.interactions["ask-1"].approvable is approvable
+
+
 async def test_a_resume_keeps_the_run_config_and_hooks_of_the_first_call(danger: Danger) -> None:
     from agents import RunHooks
 

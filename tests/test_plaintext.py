@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from wcwidth import wcswidth, wcwidth
 
 from agents_progress import plaintext
 from agents_progress.plaintext import cell_count, clean, cut, printable, standard_cells, wrap
@@ -60,6 +61,38 @@ def test_everything_with_a_glyph_survives_cleaning() -> None:
 def test_cleaning_shows_what_was_there(text: str, shown: str) -> None:
     assert clean(text) == shown
     assert clean(shown) == shown
+
+
+def test_what_is_written_from_right_to_left_is_known_by_every_character_of_it() -> None:
+    turned = [
+        chr(code) for code in range(sys.maxunicode + 1) if unicodedata.bidirectional(chr(code)) in ("R", "AL", "AN")
+    ]
+    assert [hex(ord(one)) for one in turned if clean(one) == one and not plaintext.from_right(one)] == []
+    assert not any(map(plaintext.from_right, ("", "plain", "流", "é", "नमस्ते", "สวัสดี", "ｶﾅ", "👨\u200d👩", "🇩🇪")))
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("e\u0301", 1),
+        ("👨\u200d👩\u200d👧", 2),
+        ("🇩🇪", 2),
+        ("🇩", 2),
+        ("ｶﾞ", 2),
+        ("👍🏽", 2),
+        ("❤\ufe0f", 2),
+        ("1\ufe0f\u20e3", 2),
+        ("한", 2),
+        ("ก็", 1),
+    ],
+)
+def test_no_text_is_taken_for_narrower_than_any_terminal_shows_it(text: str, least: int) -> None:
+    assert cell_count(text) >= max(least, wcswidth(text))
+
+
+def test_no_character_is_taken_for_narrower_than_the_tables_of_terminals_have_it() -> None:
+    known = (chr(code) for code in range(sys.maxunicode + 1) if clean(chr(code)) == chr(code))
+    assert [hex(ord(one)) for one in known if cell_count(one) < wcwidth(one)] == []
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_a_bad_id_is_refused_before_anything_starts(bad: str) -> None:
 
 
 async def test_a_run_id_that_exists_is_not_recorded_over(journal: MemoryJournal) -> None:
-    clock = Clock(wall=lambda: 0.0)  # so that both say the very same, and only the claim can tell them apart
+    clock = Clock(wall=lambda: 0.0, monotonic=lambda: 0.0)  # only the claim tells both apart
     await started(scripted(turn(text("first"))), journal=journal, run_id="r", clock=clock)
     before = await stored(journal, "r")
     run = started(scripted(turn(text("first"))), journal=journal, run_id="r", clock=clock)
@@ -121,6 +121,11 @@ def test_a_misspelt_option_is_refused_with_the_right_name() -> None:
         progress(verfy=None)  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="x is no option; there are journal, verify"):
         progress.inside(x=1)  # type: ignore[call-overload]
+
+
+def test_a_tool_that_is_approved_unseen_is_named_in_a_list() -> None:
+    with pytest.raises(UsageError, match=r"approve_blind names tools; write \['refund'\]"):
+        progress(approve_blind="refund")
 
 
 def test_every_option_has_its_type_where_callers_write_it() -> None:

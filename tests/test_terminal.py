@@ -6,14 +6,13 @@ import asyncio
 import hashlib
 import io
 import logging
-import os
 import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from pathlib import Path
 from typing import Any, Final, get_args, get_type_hints
 
 import pytest
+from bidi import get_display
 
 import agents_progress.render
 from agents_progress import terminal
@@ -24,10 +23,11 @@ from agents_progress.messages import LANGUAGES, MESSAGES, Language, Status
 from agents_progress.outcome import Evidence, Outcome, owner_finished
 from agents_progress.payloads import PAYLOADS
 from agents_progress.plaintext import cell_count, clean
+from agents_progress.render import activity_line
 from agents_progress.terminal import REFRESH_SECONDS, lines, render, show
 from agents_progress.view import RunView
+from tests import pictures
 
-GOLDEN: Final = Path(__file__).parent / "golden"
 AT: Final = "2026-10-07T08:00:01Z"
 Event = tuple[str, dict[str, Any]]
 
@@ -119,13 +119,20 @@ def screen(events: list[Event], width: int = 80) -> str:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("width", [80, 20])
+@pytest.mark.parametrize("width", pictures.WIDTHS)
 def test_the_eleven_statuses_look_as_they_did(width: int, language: Language) -> None:
-    shown = "".join(f"== {name}\n{render(seen(story, language), width)}\n" for name, story in STORIES.items())
-    file = GOLDEN / f"terminal-{language}-{width}.txt"
-    if os.environ.get("WRITE_GOLDEN"):
-        file.write_text(shown, encoding="utf-8")
-    assert shown == file.read_text(encoding="utf-8")
+    shown = pictures.picture(language, width)
+    assert shown == pictures.file_of(language, width).read_text(encoding="utf-8"), "run python -m tests.pictures"
+    assert all(cell_count(row) <= width for row in shown.splitlines())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_twenty_columns_tell_what_eighty_do(language: Language) -> None:
+    for status in get_args(Status):
+        view = pictures.seen(pictures.story(status, language), language)
+        assert view.status == status
+        narrow, wide = ("".join(render(view, width).split()) for width in (20, 80))
+        assert narrow == wide
 
 
 def test_every_status_has_a_story_that_reaches_it() -> None:
@@ -165,7 +172,31 @@ def test_what_an_answer_is_called_is_never_cut_on_a_narrow_screen(language: Lang
 
 def test_the_state_of_a_row_is_there_however_long_its_title() -> None:
     rows = screen([STARTED, *tool("c", "流" * 40, ("tool.started", {}))], 20).splitlines()
-    assert rows[-1] == "> running: 流流流流…"
+    assert rows[4:] == ["> running:", "  " + "流" * 9, "  " + "流" * 9, "  " + "流" * 8 + "…"]
+
+
+RIGHT_TO_LEFT: Final = ("שלום עולם", "مرحبا بالعالم", "קובץ.pdf", "١٢٣", "سلام ۴۵")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+@pytest.mark.parametrize("foreign", RIGHT_TO_LEFT)
+def test_a_text_from_right_to_left_turns_nothing_of_ours_around(foreign: str, width: int, language: Language) -> None:
+    events = [
+        ("run.started", {**STARTED[1], "title": foreign}),
+        *tool("a", foreign, ("tool.started", {}), ("tool.progress", {"message": foreign, "current": 3, "total": 10})),
+        *tool("b", foreign, ("tool.finished", {"duration_ms": 320, "summary": foreign, "reused": True})),
+        *tool("c", foreign, ("tool.failed", {"code": "timeout", "message": foreign})),
+        ("approval.wait", {**ASK[1], "title": foreign, "expires_at": "2026-10-08"}),
+        ("artifact.created", {"artifact_id": "f", "name": foreign, "media_type": "a/b", "bytes": 4096}),
+        ("source.cited", {"item_id": "m", "kind": "url", "title": foreign}),
+    ]
+    view = seen(events, language)
+    for row in [*lines(view, width), *(activity_line(each, language, width) for each in view.activities)]:
+        shown = get_display(row.text, base_dir="L")  # as a terminal with the Unicode rules shows it
+        assert len(shown) == len(row.text)
+        for ours in re.finditer(r"[^\W_]+", re.sub("[" + "".join(RIGHT_TO_LEFT) + "]", " ", row.text)):
+            assert shown[ours.start() : ours.end()] == ours.group(), row.text
 
 
 def test_every_label_has_a_text_in_every_language() -> None:
@@ -186,14 +217,14 @@ def test_current_work_comes_first_and_finished_work_is_folded_but_failed_work_is
         "- returned: Quick 17",
         "- returned: Quick 18",
         "- returned: Quick 19",
-        "and 17 more that ended",
+        "- 17 earlier steps",
     ]
 
 
 def test_much_open_work_is_folded_and_counted() -> None:
     rows = screen([STARTED, *(step for n in range(10) for step in tool(f"c{n}", f"Open {n}"))]).splitlines()
     assert len(rows) == 11
-    assert rows[-1] == "and 2 more that have not ended"
+    assert rows[-1] == "> 2 more that have not ended"
 
 
 @pytest.mark.parametrize(

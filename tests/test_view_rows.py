@@ -134,6 +134,33 @@ def test_a_question_waits_until_it_is_answered_once() -> None:
     assert shown(nobody).issues == ["bad_payload_or_transition"]
 
 
+@pytest.mark.parametrize(
+    ("more", "blind", "approvable"),
+    [
+        ({}, False, False),
+        ({"x": {}}, False, False),
+        ({"x": {"approve_blind": 1}}, False, False),
+        ({"x": {"approve_blind": True}}, True, True),
+        ({"details": ""}, False, True),
+    ],
+)
+def test_what_is_not_shown_is_approvable_only_where_the_application_says_so(
+    more: dict[str, Any], blind: bool, approvable: bool
+) -> None:
+    asked = {"interaction_id": "ask-1", "call_id": None, "tool": "t", "title": "T", **more}
+    view = shown(Log().start().say("approval.wait", **asked))
+    for each in (view, RunView.from_snapshot(view.snapshot())):
+        row = each.interactions["ask-1"]
+        assert (row.approve_blind, row.approvable, each.status) == (blind, approvable, "waiting")
+
+
+def test_a_snapshot_from_before_questions_could_be_marked_is_restored() -> None:
+    asked = {"interaction_id": "ask-1", "call_id": None, "tool": "t", "title": "T"}
+    snapshot = shown(Log().start().say("approval.wait", **asked)).snapshot()
+    assert snapshot["interactions"][0].pop("approve_blind") is False
+    assert RunView.from_snapshot(snapshot).interactions["ask-1"].approvable is False
+
+
 def test_a_run_starts_once_and_is_accepted_before_it_starts() -> None:
     assert shown(Log().say("run.accepted", task_id="t").start()).issues == []
     assert shown(Log().start().start()).issues == ["bad_payload_or_transition"]

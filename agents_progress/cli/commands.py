@@ -14,6 +14,7 @@ from agents_progress.cli.export import export
 from agents_progress.cli.journals import runs, show
 from agents_progress.cli.prune import age, prune
 from agents_progress.cli.replay import replay
+from agents_progress.cli.report import report
 from agents_progress.cli.schema import schema
 from agents_progress.cli.serve import serve
 from agents_progress.cli.tail import TOKEN, tail
@@ -65,6 +66,7 @@ _LANGUAGE: Final = _option("--language", choices=LANGUAGES, default="en", help="
 _JOURNAL: Final = _option(
     "--journal", metavar="URL", default=DEFAULT_URL, help=f"where the runs are (default: {DEFAULT_URL})"
 )
+_OUTPUT: Final = _option("--output", "-o", metavar="FILE", help="write a new file instead")
 _JSON: Final = _option("--json", action="store_true", help="print JSON")
 
 
@@ -134,7 +136,13 @@ COMMANDS: Final = (
         "export",
         export,
         "print the log of a run, one envelope a line, for replay",
-        (_RUN_ID, _JOURNAL, _option("--output", "-o", metavar="FILE", help="write a new file instead")),
+        (_RUN_ID, _JOURNAL, _OUTPUT),
+    ),
+    Command(
+        "report",
+        report,
+        "write one page about a run and those that continue it: ending, timeline, tokens, evidence",
+        (_RUN_ID, _OUTPUT, _JSON, _JOURNAL, _LANGUAGE),
     ),
     Command(
         "prune",

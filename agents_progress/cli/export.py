@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
-from pathlib import Path
+from contextlib import aclosing
 from typing import TextIO
 
-from agents_progress.cli.printing import FINE
+from agents_progress.cli.printing import FINE, output
 from agents_progress.cli.stored import asked, pages
 from agents_progress.errors import CursorExpired, UsageError
 from agents_progress.journal import Journal
@@ -20,7 +16,7 @@ from agents_progress.journal import Journal
 def export(chosen: argparse.Namespace) -> int:
     """A log that was pruned is refused: without its beginning no replay shows what happened."""
     try:
-        with _output(chosen.output) as out:
+        with output(chosen.output) as out:
             asked(chosen.journal, lambda journal: _write(journal, chosen.run_id, out))
     except CursorExpired:
         shown = f"agents-progress show {chosen.run_id} --json"
@@ -33,18 +29,3 @@ async def _write(journal: Journal, run_id: str, out: TextIO) -> None:
         async for page in found:
             lines = (json.dumps(envelope.to_dict(), separators=(",", ":"), ensure_ascii=True) for envelope in page)
             out.write("".join(f"{line}\n" for line in lines))
-
-
-@contextmanager
-def _output(file: str | None) -> Iterator[TextIO]:
-    """The standard output, or a new file for the eyes of its owner, which is removed when it did not become whole."""
-    if file is None:
-        yield sys.stdout
-        return
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as out:
-            yield out
-    except BaseException:
-        Path(file).unlink()
-        raise

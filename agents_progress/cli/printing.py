@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TextIO
 
 from agents_progress.plaintext import printable
 
@@ -27,4 +31,27 @@ def say(text: str) -> None:
 
 
 def say_json(value: object) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=True))
+    print(as_json(value))
+
+
+def as_json(value: object) -> str:
+    """JSON as every command prints it, in ASCII."""
+    return json.dumps(value, indent=2, ensure_ascii=True)
+
+
+@contextmanager
+def output(file: str | None) -> Iterator[TextIO]:
+    """The standard output, or a new file for the eyes of its owner, which is removed when it did not become whole.
+
+    Takes ASCII.
+    """
+    if file is None:
+        yield sys.stdout
+        return
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as out:
+            yield out
+    except BaseException:
+        Path(file).unlink()
+        raise

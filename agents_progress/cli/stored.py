@@ -37,10 +37,22 @@ async def pages(journal: Journal, run_id: str, after_seq: int = 0) -> AsyncGener
     """The log of a run as far as it is stored. Raises as a journal does, and :exc:`RunNotFound`."""
     page = await journal.read(run_id, after_seq, _PAGE) if is_run_id(run_id) else []
     if not page and not after_seq:
-        raise RunNotFound(f"the journal holds no run {run_id}; `agents-progress runs` lists those it has")
+        raise _not_held(run_id)
     while page:
         yield page
         page = await journal.read(run_id, page[-1].seq, _PAGE)
+
+
+async def row_of(journal: Journal, run_id: str) -> RunRow:
+    """What the journal knows of a run. Raises as a journal does, and :exc:`RunNotFound`."""
+    row = await journal.run(run_id) if is_run_id(run_id) else None
+    if row is None:
+        raise _not_held(run_id)
+    return row
+
+
+def _not_held(run_id: str) -> RunNotFound:
+    return RunNotFound(f"the journal holds no run {run_id}; `agents-progress runs` lists those it has")
 
 
 async def stored_view(journal: Journal, run_id: str, language: Language) -> RunView:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from agents_progress.clock import Stamp
+from agents_progress.clock import rfc3339
 from agents_progress.errors import (
     AppendConflict,
     BadSnapshot,
@@ -87,8 +87,8 @@ def visible(origin: Origin, scope: Scope) -> bool:
 
 
 def envelope(run_id: str, seq: int, type_: str, payload: dict[str, Any]) -> Envelope:
-    """An envelope that the journal itself writes, now."""
-    return Envelope(f"{run_id}:{seq}", run_id, seq, type_, Stamp(time.time).now(), payload)
+    """An envelope that the journal itself writes, now, by the wall clock of the node that asks."""
+    return Envelope(f"{run_id}:{seq}", run_id, seq, type_, rfc3339(time.time_ns() // 1_000_000), payload)
 
 
 def accepted(run_id: str, task_id: str | None, title: str | None) -> Envelope:

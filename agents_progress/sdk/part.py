@@ -30,11 +30,14 @@ _AS_ENDING: Final = {"returned": "succeeded", "raised": "failed", "paused": "pau
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How SDK events are read: the application's titles, what an unknown item means, and the clock for durations."""
+    """How SDK events are read: the application's titles, what an unknown item means, the clock for durations, and the
+    tools that may be approved by somebody who is not shown what they get.
+    """
 
     title_of: Callable[[str], str]
     block_unknown: bool
     monotonic: Callable[[], float]
+    approve_blind: frozenset[str] = frozenset()
 
 
 class Part:

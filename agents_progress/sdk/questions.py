@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,9 @@ from agents_progress.unicode import name_of, valid
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One pending approval. ``item`` is the SDK's own, and never leaves the process."""
+    """One pending approval. ``blind``: it may be approved unseen. ``item`` is the SDK's own, and never leaves the
+    process.
+    """
 
     interaction_id: str
     call_id: str | None
@@ -24,11 +26,12 @@ class Question:
     title: str
     digest: str
     details: str
+    blind: bool
     item: Any = field(repr=False)
 
     def wait(self) -> Draft:
         """The question as an event."""
-        return "approval.wait", {
+        payload = {
             "interaction_id": self.interaction_id,
             "call_id": self.call_id,
             "tool": self.tool,
@@ -37,6 +40,7 @@ class Question:
             "details": self.details,
             "kind": "approval",
         }
+        return "approval.wait", {**payload, "x": {"approve_blind": True}} if self.blind else payload
 
 
 @dataclass(slots=True)
@@ -44,6 +48,7 @@ class Questions:
     """The questions of a task in order of asking; a question that is still open keeps its id in the continuing run."""
 
     title_of: Callable[[str], str]
+    approve_blind: Collection[str] = ()
     open: list[Question] = field(default_factory=list)
     asked: int = 0
 
@@ -71,6 +76,7 @@ class Questions:
                 title=self.title_of(tool),
                 digest=digest,
                 details=arguments,
+                blind=tool in self.approve_blind,
                 item=item,
             )
             self.open.append(question)

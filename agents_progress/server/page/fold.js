@@ -161,7 +161,8 @@ function stageCompleted(view, { payload }) {
 
 function approvalWait(view, { payload }) {
   must(!view.interactions.has(payload.interaction_id));
-  view.interactions.set(payload.interaction_id, interaction(payload));
+  const approve_blind = payload.x?.approve_blind === true;
+  view.interactions.set(payload.interaction_id, interaction({ ...payload, approve_blind }));
 }
 
 function approvalResolved(view, { payload }) {

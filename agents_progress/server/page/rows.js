@@ -13,11 +13,12 @@ import { JOIN_AT, OPEN_STATES, SNAPSHOT } from "./protocol.js";
  */
 
 /**
- * A question to a person. `decision` is null while it waits.
+ * A question to a person. `decision` is null while it waits; `details` are null where the application discloses none,
+ * and `approve_blind` says that it lets people approve even so.
  *
  * @typedef {{interaction_id: string, call_id: string | null, tool: string, title: string, kind: string,
  *   digest: string | null, details: string | null, expires_at: string | null, decision: string | null,
- *   actor: string | null}} Interaction
+ *   actor: string | null, approve_blind: boolean}} Interaction
  */
 
 /** Makes rows of a shape: its fields and no others, each with its default where it is left out. */

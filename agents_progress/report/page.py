@@ -1,0 +1,358 @@
+"""The page of a report: its facts as HTML, the verdict first. It fetches nothing, runs nothing and prints well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from agents_progress.labels import DECISION_LABELS, Label, label
+from agents_progress.messages import Language
+from agents_progress.render import DID_SOMETHING
+from agents_progress.report.drawing import Scale, pictures
+from agents_progress.report.markup import Inside, Markup, document, element, foreign, together, written
+from agents_progress.report.words import Facts, duration, kind_and_name, state, value
+from agents_progress.spans import TOKENS
+
+MOST_DRAWN: Final = 200
+MOST_LISTED: Final = 1000
+"""Spans in the drawing and rows in a table, at most; the page says how many it leaves out."""
+_MARKS: Final = {
+    "accepted": "○",
+    "running": "▸",
+    "waiting": "?",
+    "cancelling": "▪",
+    "checking": "…",
+    "done": "✓",
+    "rejected": "✗",
+    "cancelled": "▪",
+    "failed": "!",
+    "incomplete": "–",
+    "unknown": "?",
+}
+"""Beside the sentence of a status, never instead of it."""
+
+
+def page(facts: Facts) -> str:
+    """The page of what :func:`agents_progress.report.facts.gather` gave, as ASCII text."""
+    language: Language = facts["language"]
+    title = label("report", language, run_id=facts["run_id"])
+    return document(
+        language, f"{title}: {facts['message']}", _style(), *(section(facts, language) for section in _SECTIONS)
+    )
+
+
+@cache
+def _style() -> str:
+    return files("agents_progress.report").joinpath("report.css").read_text(encoding="ascii")
+
+
+# The verdict.
+
+
+def _head(facts: Facts, language: Language) -> Inside:
+    status, row = facts["status"], facts["row"]
+    reasons = list(facts["reasons"])
+    if row is not None:
+        reasons.append(label("decided_by", language, **row))
+    mark = element("span", _MARKS[status], class_="mark", aria_hidden="true")
+    return element(
+        "header",
+        element("p", label("report", language, run_id=facts["run_id"]), class_="quiet"),
+        element("h1", foreign(facts["title"] or facts["run_id"])),
+        element(
+            "div",
+            element("strong", mark, " ", facts["message"]),
+            None if facts["over"] else element("p", label("report_open", language), class_="not-over"),
+            _list(map(foreign, reasons)),
+            class_=f"status {status}",
+        ),
+        element("p", label("report_made", language, when=facts["written_at"]), class_="quiet"),
+    )
+
+
+def _effects(facts: Facts, language: Language) -> Inside:
+    """What whoever reads this must look after first."""
+    found = facts["effects"]
+    if not found:
+        return None
+    shown = [f"{effect['title']} ({label(DID_SOMETHING[effect['state']], language)})" for effect in found]
+    words = label("effects", language, names=", ".join(shown))
+    return element("section", element("h2", foreign(words)), class_="warning")
+
+
+def _issues(facts: Facts, language: Language) -> Inside:
+    if not facts["issues"]:
+        return None
+    words = label("issues", language, codes=", ".join(dict.fromkeys(issue["code"] for issue in facts["issues"])))
+    places = [together(element("code", issue["code"]), " · ", issue["run_id"]) for issue in facts["issues"]]
+    return element("section", element("h2", words), _list(places), class_="warning")
+
+
+def _answer(facts: Facts, language: Language) -> Inside:
+    answer = facts["answer"]
+    if answer is None:
+        return None
+    missing = element("p", label("beginning_missing", language)) if answer["missing_start"] else None
+    text = element("div", written(answer["text"]), class_="answer", dir="auto")
+    return element("section", element("h2", answer["name"]), missing, text)
+
+
+def _questions(facts: Facts, language: Language) -> Inside:
+    return _section("questions", language, _list(_question(each, language) for each in facts["questions"]))
+
+
+def _question(question: Facts, language: Language) -> Markup:
+    decision = question["decision"]
+    text = label("question" if decision is None else DECISION_LABELS[decision], language, **_named(question))
+    more = [label("answered_by", language, name=question["actor"])] if question["actor"] else []
+    if decision is None and question["expires_at"]:
+        more.append(label("expires", language, when=question["expires_at"]))
+    details = question["details"]
+    shown = None if details is None else together(element("br"), label("exactly", language), " ")
+    return together(foreign(" · ".join([text, *more])), shown, details and element("code", details, dir="auto"))
+
+
+def _named(question: Facts) -> dict[str, Any]:
+    return {"title": question["title"], "tool": question["tool"]}
+
+
+# The timeline.
+
+
+def _timeline(facts: Facts, language: Language) -> Inside:
+    spans, total = facts["timeline"]["spans"], facts["timeline"]["duration_ms"]
+    timed = [span for span in spans if span["start_ms"] is not None]
+    scale = Scale(timed, total)
+    remarks: list[Label] = ["times_gone"] if facts["timeline"]["pruned"] else []
+    drawn = [
+        element("p", _left_out(part, language))
+        if isinstance(part, int)
+        else list(pictures(part, scale, total, language))
+        for part in _within(timed, MOST_DRAWN)
+    ]
+    figure = element("figure", *drawn) if timed else None
+    remarks += ["shortened"] if scale.shortened and timed else []
+    words = [element("p", label(remark, language), class_="quiet") for remark in remarks]
+    head: list[Label] = ["work", "status_name", "start_name", "end_name", "duration_name"]
+    table = _table(language, head, spans, lambda span: _span(span, language), texts=2)
+    return _section("timeline", language, figure and together(words, figure), table)
+
+
+def _span(span: Facts, language: Language) -> Markup:
+    kind, name = kind_and_name(span, language)
+    note = span["note"] if span["kind"] != "guardrail" else None
+    if note and span["kind"] == "wait":
+        note = label("answered_by", language, name=note)
+    what = [element("span", kind, class_="kind"), " ", foreign(name)]
+    taken = _milliseconds(span["duration_ms"])
+    if span["open"] and taken is not None:
+        taken = _about("until_last", taken, language)
+    elif span["approximate"] and taken is not None:
+        taken = _about("approximate", taken, language)
+    bad = span["state"] in ("failed", "rejected", "incomplete")
+    return element(
+        "tr",
+        element("th", what, scope="row", class_=f"in-{min(span['depth'], 3)}" if span["depth"] else None),
+        element(
+            "td", element("span", state(span, language), class_="bad" if bad else None), note and [" ", foreign(note)]
+        ),
+        element("td", _milliseconds(span["start_ms"]), class_="number"),
+        element("td", _milliseconds(span["end_ms"]), class_="number"),
+        element("td", taken, class_=None if span["open"] else "number"),
+    )
+
+
+def _milliseconds(ms: int | None) -> Markup | None:
+    return None if ms is None else element("data", duration(ms), value=ms)
+
+
+def _about(name: Label, taken: Markup, language: Language) -> Markup:
+    """A sentence around a number that is markup already."""
+    before, _, after = label(name, language, duration="\0").partition("\0")
+    return together(before, taken, after)
+
+
+def _tokens(facts: Facts, language: Language) -> Inside:
+    usage = facts["usage"]
+    if usage is None:
+        return None
+    rows = [span for span in facts["timeline"]["spans"] if span["kind"] == "response"]
+    total = label("total", language)
+    if usage["status"] != "reported":
+        total = f"{total} ({label('at_least', language, amount='').strip()})"
+    foot = element("tr", element("th", total, scope="row"), [_count(usage[name]) for name in TOKENS])
+    table = _table(language, ["model_response", *_TOKEN_HEADS], rows, _response_row(), texts=1, foot=foot)
+    return _section("tokens_name", language, table)
+
+
+_TOKEN_HEADS: Final[Sequence[Label]] = ("input_tokens", "output_tokens", "total", "cached_tokens", "reasoning_tokens")
+
+
+def _response_row() -> Callable[[Facts], Markup]:
+    """Numbers the responses as they come."""
+    numbers = iter(range(1, 10**9))
+
+    def row(span: Facts) -> Markup:
+        counts = span["tokens"] or dict.fromkeys(TOKENS)
+        what = element(
+            "th", str(next(numbers)), " ", element("span", foreign(span["name"]), class_="kind"), scope="row"
+        )
+        return element("tr", what, [_count(counts[name]) for name in TOKENS])
+
+    return row
+
+
+def _count(count: int | None) -> Markup:
+    return element("td", "–" if count is None else element("data", f"{count:,}", value=count), class_="number")
+
+
+# What it rests on.
+
+
+def _evidence(facts: Facts, language: Language) -> Inside:
+    def row(fact: Facts) -> Markup:
+        return element(
+            "tr",
+            element(
+                "th", element("span", fact["about"], class_="kind"), " ", element("code", fact["name"]), scope="row"
+            ),
+            element("td", element("code", value(fact["value"]), dir="auto")),
+            element("td", label("decided", language) if fact["decided"] else None),
+            class_="decided" if fact["decided"] else None,
+        )
+
+    head: list[Label] = ["fact_name", "value_name", "ending"]
+    return _section("evidence", language, _table(language, head, facts["evidence"], row))
+
+
+def _check(facts: Facts, language: Language) -> Inside:
+    check = facts["check"]
+    if check is None:
+        return None
+    shown = [label("accepted" if check["ok"] else "rejected", language)]
+    shown += [label("check", language, name=check["check"])] if check["check"] else []
+    shown += [label("check_reason", language, reason=check["reason"])] if check["reason"] else []
+    digest = together("SHA-256 ", element("code", check["digest"]))
+    return _section("verdict", language, _list([*map(foreign, shown), digest]))
+
+
+def _sources(facts: Facts, language: Language) -> Inside:
+    return _section("sources", language, _list(_source(source) for source in facts["sources"]))
+
+
+def _source(source: Facts) -> Markup:
+    """A link only where it leads to the web; any other address is text."""
+    url, text = source["url"], source["title"] or source["url"] or source["kind"]
+    if not url or not url.lower().startswith(("http://", "https://")):
+        return together(foreign(text), f" {url}" if url and url != text else None)
+    link = element("a", foreign(text), href=url, rel="noopener noreferrer nofollow")
+    return together(link, [" ", element("code", url)] if url != text else None)
+
+
+def _files(facts: Facts, language: Language) -> Inside:
+    return _section("files", language, _list(_file(item, language) for item in facts["artifacts"]))
+
+
+def _file(item: Facts, language: Language) -> Markup:
+    words = {"name": item["name"], "media_type": item["media_type"], "size": f"{item['bytes']:,}"}
+    digest = together(element("br"), "SHA-256 ", element("code", item["sha256"])) if item["sha256"] else None
+    return together(foreign(label("artifact", language, **words)), digest)
+
+
+def _runs(facts: Facts, language: Language) -> Inside:
+    def row(run: Facts) -> Markup:
+        return element(
+            "tr",
+            element("th", element("code", run["run_id"]), scope="row"),
+            element("td", run["message"]),
+            element("td", run["started_at"]),
+            element("td", _milliseconds(run["duration_ms"]), class_="number"),
+        )
+
+    head: list[Label] = ["run_name", "status_name", "start_name", "duration_name"]
+    older = element("p", label("runs_left_out", language)) if facts["older_runs"] else None
+    task = element("p", label("in_task", language, task_id=facts["task_id"] or "–"), class_="quiet")
+    return _section("runs", language, task, older, _table(language, head, facts["runs"], row, texts=3))
+
+
+def _versions(facts: Facts, language: Language) -> Inside:
+    items = (foreign(f"{name} {version}") for name, version in facts["versions"].items())
+    return _section("versions", language, _list(items))
+
+
+_SECTIONS: Final[Sequence[Callable[[Facts, Language], Inside]]] = (
+    _head,
+    _effects,
+    _issues,
+    _answer,
+    _questions,
+    _timeline,
+    _tokens,
+    _check,
+    _evidence,
+    _sources,
+    _files,
+    _runs,
+    _versions,
+)
+"""The page from its top."""
+
+
+# Forms.
+
+
+def _section(name: Label, language: Language, *inside: Inside) -> Inside:
+    """A section with its heading; nothing where there is nothing in it."""
+    shown = together(*inside)
+    return element("section", element("h2", label(name, language)), shown) if shown else None
+
+
+def _list(items: Iterable[Inside]) -> Markup | None:
+    shown = [element("li", item) for item in items]
+    return element("ul", shown) if shown else None
+
+
+def _table(
+    language: Language,
+    head: Sequence[Label],
+    rows: Sequence[Facts],
+    row: Callable[[Facts], Markup],
+    *,
+    texts: int = 9,
+    foot: Markup | None = None,
+) -> Markup | None:
+    """A table of so many rows as a page may have; the first ``texts`` columns are texts, the others numbers."""
+    if not rows:
+        return None
+    body: list[Inside] = []
+    for part in _within(rows, MOST_LISTED):
+        if isinstance(part, int):
+            body.append(element("tr", element("td", _left_out(part, language), colspan=len(head))))
+        else:
+            body.extend(map(row, part))
+    heads = (
+        element("th", label(name, language), scope="col", class_="number" if place >= texts else None)
+        for place, name in enumerate(head)
+    )
+    return element(
+        "table",
+        element("thead", element("tr", heads)),
+        element("tbody", body),
+        foot and element("tfoot", foot),
+    )
+
+
+def _within(rows: Sequence[Facts], most: int) -> Iterator[Sequence[Facts] | int]:
+    """The rows, or the first and the last of them and how many lie between."""
+    if len(rows) <= most:
+        yield rows
+        return
+    yield rows[: most // 2]
+    yield len(rows) - 2 * (most // 2)
+    yield rows[-(most // 2) :]
+
+
+def _left_out(count: int, language: Language) -> str:
+    return label("left_out", language, count=count)

@@ -1,0 +1,80 @@
+"""How a report words what its facts hold: durations, kinds and states. Texts, not cleaned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agents_progress.labels import Label, label
+from agents_progress.messages import Language
+
+Facts = Mapping[str, Any]
+
+_KINDS: Final[dict[str, Label]] = {
+    "agent": "agent",
+    "response": "model_response",
+    "tool": "tool",
+    "wait": "wait",
+    "handoff": "handoff",
+    "stage": "stage",
+    "check": "verdict",
+    "gap": "between_runs",
+}
+_STATES: Final[dict[str, Label]] = {
+    "requested": "requested",
+    "running": "running",
+    "waiting": "running",
+    "returned": "returned",
+    "failed": "failed",
+    "rejected": "rejected",
+    "skipped": "skipped",
+    "incomplete": "cut_short",
+    "accepted": "accepted",
+}
+_ANSWERS: Final[dict[str, Label]] = {
+    "waiting": "not_ended",
+    "approved": "was_approved",
+    "rejected": "rejected",
+    "expired": "was_expired",
+    "cancelled": "was_withdrawn",
+}
+
+
+def kind_and_name(span: Facts, language: Language) -> tuple[str, str]:
+    """What a span is, in a word, and how it is called; the latter is foreign and may be empty."""
+    if span["kind"] == "guardrail":
+        return label("guardrail", language, name=span["name"], stage=span["note"]), ""
+    return label(_KINDS[span["kind"]], language), span["name"]
+
+
+def state(span: Facts, language: Language) -> str:
+    """How a span stands: nothing for what has no states of its own."""
+    if span["kind"] in ("agent", "gap", "guardrail"):
+        return ""
+    if span["kind"] == "wait":
+        return label(_ANSWERS[span["state"]], language)
+    return label(_STATES[span["state"]], language)
+
+
+def duration(milliseconds: int) -> str:
+    """A length of time in at most two units."""
+    seconds, rest = divmod(milliseconds, 1000)
+    if not seconds:
+        return f"{rest} ms"
+    if seconds < 60:
+        return f"{milliseconds / 1000:.2f} s"
+    minutes, seconds = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02d} min"
+    return f"{hours // 24} d {hours % 24} h"
+
+
+def value(found: object) -> str:
+    """A text as it is, anything else as JSON; what is not known is a dash."""
+    if found is None or found == []:
+        return "–"
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
