@@ -28,7 +28,7 @@ export class ListScreen {
   #older = element("a", { hidden: true });
   #newest = element("a", { hidden: true });
   #table = new Table("heading");
-  /** The newest answer: its rows, whether there are older ones, and when it came. */
+  /** The newest answer: its rows, the run that older ones are before (null: there are none), and when it came. */
   #listed = null;
 
   /**
@@ -72,6 +72,7 @@ export class ListScreen {
   open(query) {
     this.query = query;
     this.#filter.value = query.get("status") ?? "";
+    mark(this.#newest, { href: hashOf(query, { before: null }), hidden: !query.has("before") });
     this.leave();
     this.#left = new AbortController();
     this.#follow(this.#left.signal);
@@ -109,9 +110,9 @@ export class ListScreen {
     const asked = this.query.size === 0 ? "runs" : `runs?${this.query}`;
     const within = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
     const answer = await ask(asked, { token: this.#token, signal: within, headers: { accept: "application/json" } });
-    const { runs } = await answer.json();
+    const { runs, older } = await answer.json();
     signal.throwIfAborted();
-    this.#listed = { rows: folded(runs), last: runs.at(-1)?.run_id ?? null, at_ms: performance.now() };
+    this.#listed = { rows: folded(runs), before: older ? runs.at(-1).run_id : null, at_ms: performance.now() };
     mark(this.#table.element, { "aria-busy": null });
     this.#draw();
   }
@@ -123,15 +124,12 @@ export class ListScreen {
 
   #draw() {
     if (this.#listed === null) return;
-    const { rows, last, at_ms } = this.#listed;
+    const { rows, before, at_ms } = this.#listed;
     const since_s = (performance.now() - at_ms) / 1000;
     this.#table.show(rows.map((row) => rowTexts(row, this.#language, since_s)), this.#language);
     this.#table.element.hidden = rows.length === 0;
     this.#none.hidden = rows.length > 0;
-    this.#newest.hidden = !this.query.has("before");
-    mark(this.#newest, { href: hashOf(this.query, { before: null }) });
-    this.#older.hidden = last === null;
-    mark(this.#older, { href: hashOf(this.query, { before: last }) });
+    mark(this.#older, { href: hashOf(this.query, { before }), hidden: before === null });
   }
 }
 

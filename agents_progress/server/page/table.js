@@ -56,7 +56,8 @@ export class Table {
     for (const texts of rows) {
       const row = this.#row(texts.name);
       if (!isSelected(row.element)) row.draw(texts, language);
-      while (place !== null && !wanted.has(place.dataset.run)) place = place.nextSibling;
+      const isNew = row.element.parentNode === null; // it comes before a row that has yet to go
+      while (!isNew && place !== null && !wanted.has(place.dataset.run)) place = place.nextSibling;
       if (row.element === place) place = place.nextSibling;
       else this.#body.insertBefore(row.element, place);
     }
