@@ -14,19 +14,21 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 from typing_extensions import TypedDict
 
-from agents_progress.errors import CursorExpired
+from agents_progress import asking
+from agents_progress.errors import AnswerNotUsed, CursorExpired
 from agents_progress.events import is_run_id
 from agents_progress.journal.base import RunRow
 from agents_progress.payloads import CancelMode, Decision
-from agents_progress.server import asked, control
+from agents_progress.server import asked
 from agents_progress.server.bodies import json_object
 from agents_progress.server.offered import named
 from agents_progress.server.principal import Action, Gate, Principal
 from agents_progress.server.refusals import Answer, Refusal
 from agents_progress.server.service import Service
-from agents_progress.server.shown import continuation, fields, open_call, view_of
+from agents_progress.server.shown import continuation, fields, open_call
 from agents_progress.server.starts import Starter
 from agents_progress.server.stream import EventStream
+from agents_progress.stored import view_of
 
 _STRICT: Final = ConfigDict(extra="forbid", strict=True)
 
@@ -160,7 +162,7 @@ async def cancel(call: RunCall) -> Response:
     """``POST /runs/{id}/cancel``: asks; that the run has stopped is said by its log alone."""
     body = await _body(call, _CANCEL)
     mode, actor, scope = body.get("mode", "immediate"), call.principal.actor, call.principal.scope
-    return Answer({"answer": await control.cancel(call.service.journal, call.row, mode, actor, scope)}, 202)
+    return Answer({"answer": await asking.cancel(call.service.journal, call.row, mode, actor, scope)}, 202)
 
 
 async def answer(call: RunCall) -> Response:
@@ -169,7 +171,7 @@ async def answer(call: RunCall) -> Response:
     if not is_run_id(interaction_id):
         raise Refusal("unknown_interaction")
     body = await _body(call, _ANSWER)
-    given = control.Answer(
+    given = asking.Answer(
         interaction_id,
         _DECISIONS[body["decision"]],
         call.principal.actor,
@@ -177,7 +179,10 @@ async def answer(call: RunCall) -> Response:
         digest=body.get("digest"),
     )
     journal, within = call.service.journal, call.service.limits.answer_s
-    later = await control.answer(journal, call.row, given, call.principal.scope, within)
+    try:
+        later = await asking.answer(journal, call.row, given, scope=call.principal.scope, within=within)
+    except AnswerNotUsed as error:
+        raise Refusal(error.code, **error.facts) from None
     return Answer({"answer": "accepted", "continued_as": later}, 202)
 
 

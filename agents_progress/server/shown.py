@@ -1,47 +1,22 @@
-"""What is shown of a run: its row as JSON, the view of everything stored so far, and the run that goes on from it."""
+"""What is shown of a run: its row as JSON, the views of live ones, and the run that goes on from it."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from agents_progress.errors import BadSnapshot, CursorExpired
 from agents_progress.journal.base import Journal, RunRow, Scope
 from agents_progress.messages import sentence
 from agents_progress.rows import Activity
+from agents_progress.stored import caught_up, view_of
 from agents_progress.view import RunView
 
 START_LABEL: Final = "agents-progress.start"
 """Under it a run keeps the digest of the request that started it. Never shown, and taken from nobody."""
 
-_PAGE: Final = 1000
 _KEPT: Final = 64
-
-
-async def view_of(journal: Journal, run_id: str, scope: Scope) -> RunView:
-    """Everything that is stored of a run, folded: from its newest snapshot where there is one that can be read."""
-    view = RunView(run_id)
-    with suppress(BadSnapshot):  # of a newer release, perhaps; what it stands for is read again
-        if stored := await journal.snapshot(run_id, scope=scope):
-            view = RunView.from_snapshot(stored)
-    return await _caught_up(journal, view, scope)
-
-
-async def _caught_up(journal: Journal, view: RunView, scope: Scope) -> RunView:
-    """A view with everything that was stored since, or the one that replaces it."""
-    while True:
-        try:
-            page = await journal.read(view.run_id, view.seq, _PAGE, scope=scope)
-        except CursorExpired as pruned:
-            view = RunView.from_snapshot(pruned.snapshot)
-            continue
-        for envelope in page:
-            view.feed(envelope)
-        if len(page) < _PAGE:
-            return view
 
 
 @dataclass(slots=True)
@@ -71,7 +46,7 @@ class LiveViews:
             if kept.view is None:
                 kept.view = await view_of(self._journal, run_id, scope)
             else:
-                kept.view = await _caught_up(self._journal, kept.view, scope)
+                kept.view = await caught_up(self._journal, kept.view, scope)
             return kept.view
 
     def drop(self, run_id: str) -> None:
