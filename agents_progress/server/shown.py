@@ -1,4 +1,4 @@
-"""What is shown of a run: its row as JSON, the views of live ones, and the run that goes on from it."""
+"""What is shown of a run: its row as JSON, and the views of live ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from agents_progress.glance import Glance
 from agents_progress.journal.base import Journal, RunRow, Scope
 from agents_progress.messages import sentence
 from agents_progress.rows import Activity
@@ -54,16 +55,9 @@ class LiveViews:
         self._kept.pop(run_id, None)
 
 
-async def continuation(journal: Journal, row: RunRow, scope: Scope) -> str | None:
-    """The newest run of the task, where that goes on from a paused one."""
-    if row.standing.outcome != "paused":
-        return None
-    newest = await journal.runs(task_id=row.task_id, limit=1, scope=scope)
-    return newest[0].run_id if newest and newest[0].run_id != row.run_id else None
-
-
 def fields(row: RunRow, continued_as: str | None) -> dict[str, Any]:
     """A run as every answer and list gives it. Never its owner, tenant, host or versions."""
+    glance = row.glance or Glance()  # where it is not known, nothing is said
     return {
         "run_id": row.run_id,
         "task_id": row.task_id,
@@ -77,6 +71,9 @@ def fields(row: RunRow, continued_as: str | None) -> dict[str, Any]:
         "sealed": row.sealed,
         "last_event_age": None if row.silent_s is None else round(max(row.silent_s, 0.0), 3),
         "continued_as": continued_as,
+        "activity": glance.activity,
+        "usage": glance.usage,
+        "cost": glance.cost,
     }
 
 
