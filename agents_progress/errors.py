@@ -42,6 +42,7 @@
     * :exc:`ResumeError`: a paused run that cannot be continued like this
         * :exc:`NotPaused`
         * :exc:`NotRepeatable`
+        * :exc:`AnswerNotUsed`
         * :exc:`AlreadyResumed`
     * :exc:`RunSetupError`: the run can have no truthful record, so it is not started
         * :exc:`SDKTooOld`
@@ -247,6 +248,19 @@ class NotPaused(ResumeError):
 
 class NotRepeatable(ResumeError):
     """The call that started the run was not intercepted, so it cannot be repeated with the answer."""
+
+
+class AnswerNotUsed(ResumeError):
+    """The answer to a question of a run was not used, and changed nothing.
+
+    ``code`` says why: `already_answered`, `not_waiting`, `unknown_interaction` or `digest_differs`. ``facts`` is what
+    is known besides: the `decision` and `actor` that were first.
+    """
+
+    def __init__(self, code: str, **facts: Any) -> None:
+        super().__init__(f"the answer was not used ({code})")
+        self.code = code
+        self.facts = facts
 
 
 class AlreadyResumed(ResumeError):

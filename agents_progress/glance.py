@@ -9,39 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from typing_extensions import TypedDict
-
 from agents_progress.events import Envelope
+from agents_progress.prices import Cost, cost_of
 
 KEPT: Final = 8
 """Open calls that are kept, and open stages, at most."""
-
-
-class Cost(TypedDict):
-    """What a run cost so far. ``amount`` is a decimal number. ``at_least``: some is not known, it may be more."""
-
-    amount: str
-    currency: str
-    at_least: bool
-
-
-def cost_of(usage: Mapping[str, Any] | None) -> Cost | None:
-    """The cost that the payload of a `usage.updated` carries; None where it carries none that can be read."""
-    match usage:
-        case {"x": {"cost": {"amount": str(amount), "currency": str(currency), "at_least": bool(at_least)}}}:
-            return Cost(amount=amount, currency=currency, at_least=at_least) if _is_amount(amount) else None
-    return None
-
-
-def _is_amount(text: str) -> bool:
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        return False
-    return amount.is_finite() and amount >= 0
 
 
 @dataclass(slots=True)

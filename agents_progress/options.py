@@ -21,6 +21,7 @@ from agents_progress.journal import Journal, MemoryJournal, Origin, open_journal
 from agents_progress.messages import LANGUAGES, Language
 from agents_progress.payloads import Parent
 from agents_progress.plan import Plan, Sink
+from agents_progress.prices import Price, checked_prices
 from agents_progress.sdk.part import Reading
 from agents_progress.verify import Verifier
 
@@ -49,6 +50,7 @@ class Given(TypedDict, total=False):
     disclosure: Disclosure
     approve_blind: Collection[str]
     titles: Mapping[str, str]
+    prices: Mapping[str, Price]
     sinks: Sequence[Sink]
     coalesce: Coalesce | None
     caps: Caps
@@ -79,6 +81,7 @@ class Options:
     disclosure: Disclosure = field(default_factory=Disclosure)
     approve_blind: Collection[str] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
+    prices: Mapping[str, Price] = field(default_factory=dict)
     sinks: Sequence[Sink] = ()
     coalesce: Coalesce | None = field(default_factory=Coalesce)
     caps: Caps = field(default_factory=Caps)
@@ -116,6 +119,7 @@ class Options:
             raise UsageError(f"approve_blind names tools; write [{self.approve_blind!r}]")
         if self.unread is not None and self.unread <= 0:
             raise UsageError(f"unread is a time in seconds, not {self.unread!r}; leave it out to let a run go unread")
+        checked_prices(self.prices)
         if isinstance(self.journal, str):
             open_journal(self.journal)  # nothing is opened yet; a wrong URL is refused where it is written
 
@@ -132,9 +136,8 @@ class Options:
     @cached_property
     def reading(self) -> Reading:
         """How SDK events are read under these options."""
-        return Reading(
-            self.title_of, self.unknown_items == "block", self.clock.monotonic, frozenset(self.approve_blind)
-        )
+        blind = frozenset(self.approve_blind)
+        return Reading(self.title_of, self.unknown_items == "block", self.clock.monotonic, self.prices, blind)
 
     @property
     def exclusive_key(self) -> str | None:

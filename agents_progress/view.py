@@ -23,6 +23,7 @@ from agents_progress.events import Envelope, check_payload, parse_envelope, pars
 from agents_progress.fold import FOLDS, STEADY, Contradiction
 from agents_progress.messages import Language, Status, sentence
 from agents_progress.payloads import NOTE_PREFIX
+from agents_progress.prices import Cost, cost_of
 from agents_progress.rows import Activity, Interaction, Message
 from agents_progress.standing import UPDATES, Standing
 
@@ -113,6 +114,11 @@ class RunView:
     def tools(self) -> dict[str, str]:
         """Call id to state: requested, running, returned, failed, rejected or skipped."""
         return {row.activity_id: row.state for row in self.rows.values() if row.kind not in ("handoff", "stage")}
+
+    @property
+    def cost(self) -> Cost | None:
+        """What the tokens of :attr:`usage` cost, where the application has prices; None when nothing is known of it."""
+        return cost_of(self.usage)
 
     @property
     def issues(self) -> list[IssueCode]:

@@ -61,6 +61,7 @@ def shown(view: RunView) -> dict[str, Any]:
         "message": view.message,
         "text": view.text,
         "tools": [list(pair) for pair in view.tools.items()],
+        "cost": view.cost,
         "issues": view.issues,
         "duplicates": view.duplicates,
         "foreign": view.foreign,

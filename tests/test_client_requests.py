@@ -90,15 +90,25 @@ async def test_a_key_that_no_header_carries_is_refused_before_anything_is_sent(k
 async def test_runs_are_filtered_by_what_was_given() -> None:
     async with serving(giving({"runs": [row(), row(run_id="run-2")]})) as server, Client(server.url) as client:
         assert [found["run_id"] for found in await client.runs()] == ["run-1", "run-2"]
-        await client.runs(status="done", task_id="t", labels={"room": "a b&c"}, limit=7)
+        await client.runs(status="done", task_id="t", labels={"room": "a b&c"}, before="run-9", limit=7)
     assert server.asked[0].query == {"limit": ["100"]}
-    assert server.asked[1].query == {"limit": ["7"], "status": ["done"], "task_id": ["t"], "label.room": ["a b&c"]}
+    wanted = {"limit": ["7"], "status": ["done"], "task_id": ["t"], "before": ["run-9"], "label.room": ["a b&c"]}
+    assert server.asked[1].query == wanted
 
 
 async def test_a_run_is_told_with_its_open_call_and_without_what_a_newer_server_adds() -> None:
     call = {"call_id": "c1", "name": "look", "title": "Look", "for_s": 3.5}
-    async with serving(giving(row(open_call=call, brand_new=1))) as server, Client(server.url) as client:
-        assert await client.run("run-1") == row(open_call=call)
+    cost = {"amount": "0.0123", "currency": "USD", "at_least": False}
+    known = row(open_call=call, activity="Look", usage={"requests": 1}, cost=cost)
+    async with serving(giving({**known, "brand_new": 1})) as server, Client(server.url) as client:
+        assert await client.run("run-1") == known
+
+
+@pytest.mark.parametrize("cost", [{"amount": 0.1, "currency": "USD", "at_least": False}, {"amount": "1"}, "0.1 USD"])
+async def test_a_cost_of_another_form_is_refused(cost: Any) -> None:
+    async with serving(giving(row(cost=cost))) as server, Client(server.url) as client:
+        with pytest.raises(Refused, match="cost"):
+            await client.run("run-1")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from serving import (
     ADA,
     BOB,
     OPS,
+    begun,
     by_token,
     caller,
     code,
@@ -70,6 +71,9 @@ async def test_a_run_is_shown_with_its_status_its_sentence_and_its_silence(
         "labels": {"conversation": "c9"},
         "sealed": True,
         "continued_as": None,
+        "activity": None,
+        "usage": None,
+        "cost": None,
         "open_call": None,
     }
 
@@ -118,6 +122,57 @@ async def test_a_list_is_filtered_by_status_task_and_labels(journal: MemoryJourn
     assert await ids("?task_id=task-3") == ["r3"]
     assert await ids("?label.conversation=c%209&label.a.b=1") == ["r1"]
     assert await ids("?label.conversation=c8&status=done") == []
+
+
+async def test_a_list_goes_on_after_a_run_that_its_caller_may_see(
+    app: Starlette, journal: MemoryJournal, ada: httpx.AsyncClient
+) -> None:
+    for run_id in ("r1", "r2", "r3"):
+        await write(journal, done(run_id))
+    pages = [(await ada.get(f"/runs?limit=2{after}")).json()["runs"] for after in ("", "&before=r2", "&before=r1")]
+    assert [[run["run_id"] for run in page] for page in pages] == [["r3", "r2"], ["r1"], []]
+    await write(journal, done("gone"))
+    await journal.erase(run_id="gone")
+    refused = {before: await ada.get(f"/runs?before={before}") for before in ("never", "gone")}
+    async with caller(app, "bob") as bob:
+        refused["r2"] = await bob.get("/runs?before=r2")
+    assert {answer.content for answer in refused.values()} == {refused["never"].content}
+    assert {(answer.status_code, code(answer)) for answer in refused.values()} == {(400, "bad_query")}
+
+
+async def test_a_row_shows_what_is_worked_on_and_what_it_cost(journal: MemoryJournal, ada: httpx.AsyncClient) -> None:
+    counts = {
+        "requests": 1,
+        **dict.fromkeys(("input_tokens", "output_tokens", "total_tokens"), 5),
+        "status": "reported",
+    }
+    cost = {"amount": "0.0123", "currency": "USD", "at_least": True}
+    log = begun("r1").request("c1", title="Look up").say("usage.updated", **counts, x={"cost": cost})
+    await write(journal, log, sealed=False)
+    (listed,) = (await ada.get("/runs")).json()["runs"]
+    alone = (await ada.get("/runs/r1")).json()
+    for row in (listed, alone):
+        assert (row["activity"], row["usage"], row["cost"]) == ("Look up", counts, cost)
+
+
+async def test_a_list_of_paused_runs_asks_the_journal_once_for_what_continues_them(
+    journal: MemoryJournal, ada: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        await write(journal, paused(f"r{number}"))
+        await write(journal, Log(f"r{number}.2").start(resumed_from=f"r{number}", task_id=f"r{number}").end("failed"))
+    asked: list[str] = []
+    for name in ("runs", "newest", "run"):
+        whole = getattr(journal, name)
+
+        async def told(*given: Any, name: str = name, whole: Any = whole, **more: Any) -> Any:
+            asked.append(name)
+            return await whole(*given, **more)
+
+        monkeypatch.setattr(journal, name, told)
+    rows = (await ada.get("/runs?status=waiting")).json()["runs"]
+    assert [row["continued_as"] for row in rows] == [f"r{number}.2" for number in reversed(range(20))]
+    assert asked == ["runs", "newest"]
 
 
 async def test_a_snapshot_is_the_view_of_everything_stored(journal: MemoryJournal, ada: httpx.AsyncClient) -> None:
@@ -270,6 +325,9 @@ REFUSED: list[tuple[str, str, int, str]] = [
     ("GET", "/runs?limit=ten", 400, "bad_query"),
     ("GET", "/runs?limit=1&limit=2", 400, "bad_query"),
     ("GET", "/runs?task_id=a%20b", 400, "bad_query"),
+    ("GET", "/runs?before=a%20b", 400, "bad_query"),
+    ("GET", "/runs?before=never", 400, "bad_query"),
+    ("GET", "/runs?before=r1&before=r1", 400, "bad_query"),
     ("GET", "/runs?label.a=%00", 400, "bad_query"),
     ("GET", "/runs?label.%0a=1", 400, "bad_query"),
     ("GET", "/runs?owner=bob", 400, "bad_query"),
@@ -280,7 +338,6 @@ REFUSED: list[tuple[str, str, int, str]] = [
     ("GET", "/runs/r1/events?after_seq=1&after_seq=1", 400, "bad_query"),
     ("GET", "/runs/r1?verbose=1", 400, "bad_query"),
     ("GET", "/runs/r1/snapshot?at=3", 400, "bad_query"),
-    ("GET", "/", 404, "no_such_path"),
     ("GET", "/runs/", 404, "no_such_path"),
     ("GET", "/runs/r1/", 404, "no_such_path"),
     ("GET", "/runs/r1/events/", 404, "no_such_path"),

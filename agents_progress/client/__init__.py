@@ -93,11 +93,15 @@ class Client:
         status: Status | None = None,
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
+        before: str | None = None,
         limit: int = 100,
     ) -> list[RemoteRun]:
-        """The newest runs first, at most ``limit`` of those that match every given filter."""
+        """The newest runs first, at most ``limit`` of those that match every given filter; begun before the run
+        ``before``, where that is given.
+        """
         query = {"limit": str(limit), **{f"label.{name}": value for name, value in (labels or {}).items()}}
-        query |= {name: value for name, value in {"status": status, "task_id": task_id}.items() if value is not None}
+        wanted = {"status": status, "task_id": task_id, "before": before}
+        query |= {name: value for name, value in wanted.items() if value is not None}
         answer = await self._link.ask("GET", "/runs", query=query)
         return [row(item) for item in part(answer, "runs", list)]
 

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from agents_progress.errors import Refused
 from agents_progress.messages import Status
+from agents_progress.prices import Cost
 
 T = TypeVar("T")
 
@@ -28,7 +29,9 @@ class RemoteRun(TypedDict):
     """What a server says of one run without its log.
 
     ``sealed``: nothing more comes. ``last_event_age`` is the silence so far, in seconds. ``continued_as`` is the newest
-    run of the task of a paused one. ``open_call`` is told of a single run, and not of those in a list.
+    run of the task of a paused one. ``open_call`` is told of a single run, and not of those in a list. ``activity``
+    is the title of what is being worked on, ``usage`` the payload of the newest `usage.updated`, and ``cost`` what its
+    tokens cost: None where nothing is known, and absent when the server is of an older release.
     """
 
     run_id: str
@@ -44,6 +47,9 @@ class RemoteRun(TypedDict):
     last_event_age: float | None
     continued_as: str | None
     open_call: NotRequired[OpenCall | None]
+    activity: NotRequired[str | None]
+    usage: NotRequired[dict[str, Any] | None]
+    cost: NotRequired[Cost | None]
 
 
 @cache

@@ -43,10 +43,10 @@ from agents_progress.journal.postgres_read import (
     PRUNABLE,
     READ,
     RUN,
-    RUNS,
     SNAPSHOT,
     asked,
     envelope_of,
+    listing,
     row_of,
     searchable,
 )
@@ -163,8 +163,8 @@ class PostgresJournal(Journal):
         scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
         filters = {"task_id": maybe_plain(task_id), "labels": searchable(labels) if labels else None, "status": status}
-        filters["before"] = maybe_plain(before)
-        lines = await self._ask(RUNS, {**asked("", scope), **filters, "limit": max(limit, 0)})
+        wanted = {**asked("", scope), **filters, "before": maybe_plain(before), "limit": max(limit, 0)}
+        lines = await self._ask(listing(wanted), wanted)
         if not lines and before is not None and await self.run(before, scope=scope) is None:
             raise rules.not_found(before)
         return [row_of(line) for line in lines]

@@ -39,20 +39,17 @@ SELECT erased, run_id, about, seq, standing, glance, glance_seq, started_at, upd
 FROM progress_runs LEFT JOIN progress_reads USING (run)
 """
 RUN: Final = f"{_ROW} WHERE {ONE_RUN} AND (begun IS NOT NULL OR erased)"
-RUNS: Final = f"""{_ROW}
-WHERE begun IS NOT NULL AND {_IN_SCOPE}
-    AND (%(task_id)s::text IS NULL OR task_id = %(task_id)s)
-    AND (%(labels)s::jsonb IS NULL OR labels @> %(labels)s::jsonb)
-    AND (%(status)s::text IS NULL OR status = %(status)s)
-    AND (%(before)s::text IS NULL
-        OR begun < (SELECT begun FROM progress_runs WHERE run_id = %(before)s AND {_IN_SCOPE}))
-ORDER BY begun DESC LIMIT %(limit)s
-"""
+_TESTS: Final = {
+    "owner": "owner = %(owner)s",
+    "tenant": "tenant = %(tenant)s",
+    "task_id": "task_id = %(task_id)s",
+    "labels": "labels @> %(labels)s::jsonb",
+    "status": "status = %(status)s",
+    "before": f"begun < (SELECT begun FROM progress_runs WHERE run_id = %(before)s AND {_IN_SCOPE})",
+}
 NEWEST: Final = f"""
-SELECT about, newest.run_id FROM unnest(%(task_ids)s::text[]) wanted (task_id) CROSS JOIN LATERAL (
-    SELECT run_id, about FROM progress_runs WHERE task_id = wanted.task_id AND begun IS NOT NULL AND {_IN_SCOPE}
-    ORDER BY begun DESC LIMIT 1
-) newest
+SELECT DISTINCT ON (task_id) about, run_id FROM progress_runs
+WHERE task_id = ANY(%(task_ids)s) AND begun IS NOT NULL AND {_IN_SCOPE} ORDER BY task_id, begun DESC
 """
 
 PRUNABLE: Final = """
@@ -62,6 +59,12 @@ LEFT JOIN progress_snapshots kept USING (run) WHERE run_id = %(run_id)s
 BODIES: Final = (
     "SELECT body FROM progress_envelopes WHERE run = %(run)s AND seq > %(after)s AND seq <= %(upto)s ORDER BY seq"
 )
+
+
+def listing(wanted: Mapping[str, Any]) -> str:
+    """The query for the runs that match what is wanted. It names nothing else, so that an index serves."""
+    tests = ["begun IS NOT NULL", *(test for name, test in _TESTS.items() if wanted[name] is not None)]
+    return f"{_ROW} WHERE {' AND '.join(tests)} ORDER BY begun DESC LIMIT %(limit)s"
 
 
 def asked(run_id: str, scope: Scope) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def searchable(labels: Mapping[str, str]) -> str:
 
 
 def row_of(line: Sequence[Any]) -> RunRow:
-    """A line of :data:`RUN` or :data:`RUNS`, of a run that is not erased."""
+    """A line of :data:`RUN` or of a :func:`listing`, of a run that is not erased."""
     _, run_id, about, seq, standing, glance, glance_seq, started_at, updated_at, sealed, generation, *seconds = line
     told, (silent_s, unread_s, lease_left_s) = json.loads(about), seconds
     facts = stored_facts(seq, standing, glance, glance_seq)

@@ -8,12 +8,13 @@ answer and its ending ends nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from agents_progress.disclosure import Draft
 from agents_progress.payloads import NOTE_PREFIX, PAYLOADS
+from agents_progress.prices import Price
 from agents_progress.sdk.calls import Call
 from agents_progress.sdk.observe import Observer
 from agents_progress.sdk.translate import Translator
@@ -30,13 +31,14 @@ _AS_ENDING: Final = {"returned": "succeeded", "raised": "failed", "paused": "pau
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How SDK events are read: the application's titles, what an unknown item means, the clock for durations, and the
-    tools that may be approved by somebody who is not shown what they get.
+    """How SDK events are read: the application's titles and prices, what an unknown item means, the clock of durations,
+    and the tools that may be approved by somebody who is not shown what they get.
     """
 
     title_of: Callable[[str], str]
     block_unknown: bool
     monotonic: Callable[[], float]
+    prices: Mapping[str, Price]
     approve_blind: frozenset[str] = frozenset()
 
 
@@ -59,6 +61,7 @@ class Part:
             monotonic=reading.monotonic,
             hooked=hooked,
             block_unknown=reading.block_unknown and outer is None,
+            prices=reading.prices,
         )
         self.observer = Observer(self.translator)
         self.carried: dict[str, list[Call]] = {}

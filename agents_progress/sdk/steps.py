@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from agents_progress.disclosure import Draft
 from agents_progress.outcome import ResponseEvent, ResponseQuality
+from agents_progress.prices import Price
 from agents_progress.sdk import verdicts
 from agents_progress.sdk.calls import Calls
 from agents_progress.sdk.hosted import Hosted
@@ -36,11 +38,12 @@ class Steps:
         monotonic: Callable[[], float] = time.monotonic,
         hooked: bool = True,
         block_unknown: bool = True,
+        prices: Mapping[str, Price] = MappingProxyType({}),
     ) -> None:
         self.agent = agent
         self.calls = Calls(monotonic, title_of, hooked)
         self.hosted = Hosted(self.calls)
-        self.usage = Usage()
+        self.usage = Usage(prices)
         self.last_event: ResponseEvent = "none"
         self.last_reason: str | None = None
         self.last_code: str | None = None
@@ -64,6 +67,7 @@ class Steps:
     def response_created(self, data: Any) -> Iterator[Draft]:
         if self.response_id is not None:  # the one before was given up, and is tried again
             yield from self.hosted.response_ended(completed=False)
+            self.usage.doubts += 1
         self.texts.begin_response()
         self.hosted.begin_response()
         self.response_id = self._responses.take(getattr(data.response, "id", None))
@@ -88,7 +92,7 @@ class Steps:
         output = getattr(response, "output", None) or ()
         yield from self.hosted.response_ended(self.last_quality == "ok", output)
         yield _MODEL_ENDS[self.last_quality], payload
-        self.usage.add(getattr(response, "usage", None))
+        self.usage.add(getattr(response, "usage", None), getattr(response, "model", None))
         yield "usage.updated", self.usage.payload()
 
     # Text.

@@ -34,6 +34,7 @@ class Filters:
     status: Status | None
     task_id: str | None
     labels: dict[str, str]
+    before: str | None
     limit: int
 
 
@@ -51,20 +52,21 @@ def nothing(request: Request) -> None:
 
 
 def filters(request: Request, most: int) -> Filters:
-    """``?status=&task_id=&label.K=V&limit=``, each at most once."""
-    given = _parameters(request, ("status", "task_id", "limit"), LABEL)
-    status, task_id, limit = given.get("status"), given.get("task_id"), given.get("limit")
+    """``?status=&task_id=&label.K=V&before=&limit=``, each at most once."""
+    given = _parameters(request, ("status", "task_id", "before", "limit"), LABEL)
+    status, before, limit = given.get("status"), given.get("before"), given.get("limit")
     labels = {name.removeprefix(LABEL): value for name, value in given.items() if name.startswith(LABEL)}
     if status is not None and status not in _STATUSES:
         raise Refusal("bad_query", f"status is one of {', '.join(get_args(Status))}")
-    if task_id is not None and not is_run_id(task_id):
-        raise Refusal("bad_query", "task_id is an id")
+    for name in ("task_id", "before"):
+        if name in given and not is_run_id(given[name]):
+            raise Refusal("bad_query", f"{name} is an id")
     count = min(DEFAULT_LIMIT, most) if limit is None else _number(limit)
     if count is None or not 1 <= count <= most:
         raise Refusal("bad_query", f"limit is a number from 1 to {most}")
     if len(labels) > MOST_LABELS or any(map(_UNPRINTABLE.search, (*labels, *labels.values()))):
         raise Refusal("bad_query", f"labels are printable text, and at most {MOST_LABELS}")
-    return Filters(status, task_id, labels, count)  # type: ignore[arg-type]  # one of them, as was just seen
+    return Filters(status, given.get("task_id"), labels, before, count)  # type: ignore[arg-type]  # one of them
 
 
 def position(request: Request) -> Position:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError, with_config
@@ -14,19 +13,21 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 from typing_extensions import TypedDict
 
-from agents_progress.errors import CursorExpired
+from agents_progress import asking
+from agents_progress.errors import AnswerNotUsed, CursorExpired, RunErased, RunNotFound
 from agents_progress.events import is_run_id
-from agents_progress.journal.base import RunRow
+from agents_progress.journal.base import RunRow, continued
 from agents_progress.payloads import CancelMode, Decision
-from agents_progress.server import asked, control
+from agents_progress.server import asked
 from agents_progress.server.bodies import json_object
 from agents_progress.server.offered import named
 from agents_progress.server.principal import Action, Gate, Principal
 from agents_progress.server.refusals import Answer, Refusal
 from agents_progress.server.service import Service
-from agents_progress.server.shown import continuation, fields, open_call, view_of
+from agents_progress.server.shown import fields, open_call
 from agents_progress.server.starts import Starter
 from agents_progress.server.stream import EventStream
+from agents_progress.stored import view_of
 
 _STRICT: Final = ConfigDict(extra="forbid", strict=True)
 
@@ -73,20 +74,21 @@ async def start(call: Call) -> Response:
     """``POST /runs``."""
     asked.nothing(call.request)
     row, new = await call.starter.start(call.request, call.principal)
-    later = None if new else await continuation(call.service.journal, row, call.principal.scope)
+    later = {} if new else await continued(call.service.journal, [row], call.principal.scope)
     place = f"{call.request.scope.get('root_path', '')}/runs/{row.run_id}"
-    return Answer(fields(row, later), 201 if new else 200, {"location": place})
+    return Answer(fields(row, later.get(row.run_id)), 201 if new else 200, {"location": place})
 
 
 async def list_runs(call: Call) -> Response:
     """``GET /runs``: the newest first."""
     wanted = asked.filters(call.request, call.service.limits.listed)
     journal, scope = call.service.journal, call.principal.scope
-    rows = await journal.runs(
-        task_id=wanted.task_id, labels=wanted.labels, status=wanted.status, limit=wanted.limit, scope=scope
-    )
-    later = await asyncio.gather(*(continuation(journal, row, scope) for row in rows))
-    return Answer({"runs": [fields(row, run_id) for row, run_id in zip(rows, later, strict=True)]})
+    try:
+        rows = await journal.runs(**asdict(wanted), scope=scope)
+    except (RunNotFound, RunErased):
+        raise Refusal("bad_query", "before is a run that can be seen") from None
+    later = await continued(journal, rows, scope)
+    return Answer({"runs": [fields(row, later.get(row.run_id)) for row in rows]})
 
 
 async def show(call: RunCall) -> Response:
@@ -99,7 +101,8 @@ async def show(call: RunCall) -> Response:
         call.service.views.drop(row.run_id)
     else:
         busy_with = open_call(row, await call.service.views.of(row.run_id, scope))
-    return Answer({**fields(row, await continuation(journal, row, scope)), "open_call": busy_with})
+    later = await continued(journal, [row], scope)
+    return Answer({**fields(row, later.get(row.run_id)), "open_call": busy_with})
 
 
 async def snapshot(call: RunCall) -> Response:
@@ -160,7 +163,7 @@ async def cancel(call: RunCall) -> Response:
     """``POST /runs/{id}/cancel``: asks; that the run has stopped is said by its log alone."""
     body = await _body(call, _CANCEL)
     mode, actor, scope = body.get("mode", "immediate"), call.principal.actor, call.principal.scope
-    return Answer({"answer": await control.cancel(call.service.journal, call.row, mode, actor, scope)}, 202)
+    return Answer({"answer": await asking.cancel(call.service.journal, call.row, mode, actor, scope)}, 202)
 
 
 async def answer(call: RunCall) -> Response:
@@ -169,7 +172,7 @@ async def answer(call: RunCall) -> Response:
     if not is_run_id(interaction_id):
         raise Refusal("unknown_interaction")
     body = await _body(call, _ANSWER)
-    given = control.Answer(
+    given = asking.Answer(
         interaction_id,
         _DECISIONS[body["decision"]],
         call.principal.actor,
@@ -177,7 +180,10 @@ async def answer(call: RunCall) -> Response:
         digest=body.get("digest"),
     )
     journal, within = call.service.journal, call.service.limits.answer_s
-    later = await control.answer(journal, call.row, given, call.principal.scope, within)
+    try:
+        later = await asking.answer(journal, call.row, given, scope=call.principal.scope, within=within)
+    except AnswerNotUsed as error:
+        raise Refusal(error.code, **error.facts) from None
     return Answer({"answer": "accepted", "continued_as": later}, 202)
 
 

@@ -1,47 +1,23 @@
-"""What is shown of a run: its row as JSON, the view of everything stored so far, and the run that goes on from it."""
+"""What is shown of a run: its row as JSON, and the views of live ones."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from agents_progress.errors import BadSnapshot, CursorExpired
+from agents_progress.glance import Glance
 from agents_progress.journal.base import Journal, RunRow, Scope
 from agents_progress.messages import sentence
 from agents_progress.rows import Activity
+from agents_progress.stored import caught_up, view_of
 from agents_progress.view import RunView
 
 START_LABEL: Final = "agents-progress.start"
 """Under it a run keeps the digest of the request that started it. Never shown, and taken from nobody."""
 
-_PAGE: Final = 1000
 _KEPT: Final = 64
-
-
-async def view_of(journal: Journal, run_id: str, scope: Scope) -> RunView:
-    """Everything that is stored of a run, folded: from its newest snapshot where there is one that can be read."""
-    view = RunView(run_id)
-    with suppress(BadSnapshot):  # of a newer release, perhaps; what it stands for is read again
-        if stored := await journal.snapshot(run_id, scope=scope):
-            view = RunView.from_snapshot(stored)
-    return await _caught_up(journal, view, scope)
-
-
-async def _caught_up(journal: Journal, view: RunView, scope: Scope) -> RunView:
-    """A view with everything that was stored since, or the one that replaces it."""
-    while True:
-        try:
-            page = await journal.read(view.run_id, view.seq, _PAGE, scope=scope)
-        except CursorExpired as pruned:
-            view = RunView.from_snapshot(pruned.snapshot)
-            continue
-        for envelope in page:
-            view.feed(envelope)
-        if len(page) < _PAGE:
-            return view
 
 
 @dataclass(slots=True)
@@ -71,7 +47,7 @@ class LiveViews:
             if kept.view is None:
                 kept.view = await view_of(self._journal, run_id, scope)
             else:
-                kept.view = await _caught_up(self._journal, kept.view, scope)
+                kept.view = await caught_up(self._journal, kept.view, scope)
             return kept.view
 
     def drop(self, run_id: str) -> None:
@@ -79,16 +55,9 @@ class LiveViews:
         self._kept.pop(run_id, None)
 
 
-async def continuation(journal: Journal, row: RunRow, scope: Scope) -> str | None:
-    """The newest run of the task, where that goes on from a paused one."""
-    if row.standing.outcome != "paused":
-        return None
-    newest = await journal.runs(task_id=row.task_id, limit=1, scope=scope)
-    return newest[0].run_id if newest and newest[0].run_id != row.run_id else None
-
-
 def fields(row: RunRow, continued_as: str | None) -> dict[str, Any]:
     """A run as every answer and list gives it. Never its owner, tenant, host or versions."""
+    glance = row.glance or Glance()  # where it is not known, nothing is said
     return {
         "run_id": row.run_id,
         "task_id": row.task_id,
@@ -102,6 +71,9 @@ def fields(row: RunRow, continued_as: str | None) -> dict[str, Any]:
         "sealed": row.sealed,
         "last_event_age": None if row.silent_s is None else round(max(row.silent_s, 0.0), 3),
         "continued_as": continued_as,
+        "activity": glance.activity,
+        "usage": glance.usage,
+        "cost": glance.cost,
     }
 
 

@@ -6,8 +6,8 @@ import { answerEach, bytes } from "./each.mjs";
 const source = ({ text, base64, value }) => text ?? (base64 === undefined ? value : bytes(base64));
 
 function shown(view) {
-  const { status, message, text, tools, issues, duplicates, foreign, messages } = view;
-  return { status, message, text, tools: [...tools], issues, duplicates, foreign, messages };
+  const { status, message, text, tools, cost, issues, duplicates, foreign, messages } = view;
+  return { status, message, text, tools: [...tools], cost, issues, duplicates, foreign, messages };
 }
 
 answerEach(({ run_id, language, feeds, cut, snapshot }) => {

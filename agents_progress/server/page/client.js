@@ -22,7 +22,15 @@ const LONGEST_MS = 15_000;
 const MOST_MS = 600_000;
 
 /** Answers that another attempt may change. */
-const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]);
+export const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+/** Whether no other attempt would mend this. @param {unknown} error of a request */
+export const isFinal = (error) =>
+  error instanceof BadSnapshot || (error instanceof Refused && !PASSING.has(error.status));
+
+/** Whether nothing can come after what a view has seen. After a success its verdict may. @param {RunView} view */
+export const isOver = ({ terminal, verdict }) =>
+  terminal !== null && (terminal.outcome !== "succeeded" || verdict !== null);
 
 /**
  * How long to wait before the next connection: what the server asked for at least, longer after each failure, and not
@@ -48,7 +56,8 @@ const wait = (ms, signal) => new Promise((resolve) => {
   signal?.addEventListener("abort", over);
 });
 
-const CLOCK = { now: () => performance.now(), random: () => Math.random(), wait };
+/** The page's own time. */
+export const CLOCK = { now: () => performance.now(), random: () => Math.random(), wait };
 
 /**
  * Follows a run until its log is closed, and gives the view of all of it.
@@ -98,10 +107,8 @@ class Follower {
     return this.view.issues.length > this.known;
   }
 
-  /** Whether nothing can come after what the view has seen. After a success its verdict may. */
   get over() {
-    const { terminal, verdict } = this.view;
-    return !this.holed && terminal !== null && (terminal.outcome !== "succeeded" || verdict !== null);
+    return !this.holed && isOver(this.view);
   }
 
   async follow() {
@@ -126,7 +133,7 @@ class Follower {
       return { over: await this.#connection() };
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof BadSnapshot || (error instanceof Refused && !PASSING.has(error.status))) throw error;
+      if (isFinal(error)) throw error;
       return { over: false, error };
     }
   }

@@ -19,7 +19,7 @@ export class Refused extends Error {
  */
 
 /**
- * Makes a request. Throws {@link Refused}, or what `fetch` throws.
+ * Makes a request. Throws {@link Refused}, or what `fetch` throws. That nothing has changed is an answer.
  *
  * @param {string} url
  * @param {Way & RequestInit} way
@@ -29,7 +29,7 @@ export async function ask(url, { token, fetch = globalThis.fetch, headers, ...re
   const bearer = typeof token === "function" ? await token() : token;
   const authorization = bearer ? { authorization: `Bearer ${bearer}` } : {};
   const response = await fetch(url, { cache: "no-store", ...request, headers: { ...headers, ...authorization } });
-  if (response.ok) return response;
+  if (response.ok || response.status === 304) return response;
   const said = await response.json().catch(() => null); // a proxy answers with a page
   const seconds = Number(response.headers.get("retry-after") ?? 0);
   throw new Refused(response.status, said?.error, Number.isFinite(seconds) ? 1000 * seconds : 0);

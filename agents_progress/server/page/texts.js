@@ -164,7 +164,7 @@ export function questionText({ decision, title, tool, expires_at: when }, langua
  *
  * @param {Interaction} row
  */
-export const isApprovable = ({ details, approve_blind }) => details !== null || approve_blind === true;
+export const isApprovable = ({ details, approve_blind }) => details !== null || approve_blind;
 
 // Work.
 

@@ -18,6 +18,8 @@ export class BadSnapshot extends Error {}
 
 const isSnapshot = compile(SNAPSHOT);
 const PLAIN = Object.keys(SNAPSHOT.properties.plain.properties);
+const AMOUNT = /^[0-9]{1,40}(?:\.[0-9]{1,40})?$/;
+const CURRENCY = /^[A-Z]{3}$/;
 
 /**
  * What a reader may show about one run.
@@ -101,6 +103,18 @@ export class RunView {
   /** Call id to state: requested, running, returned, failed, rejected or skipped. */
   get tools() {
     return new Map(this.activities.filter(isTool).map((row) => [row.activity_id, row.state]));
+  }
+
+  /**
+   * What the tokens of `usage` cost, where the application has prices; null when nothing is known of it.
+   *
+   * @returns {{amount: string, currency: string, at_least: boolean} | null}
+   */
+  get cost() {
+    const { amount, currency, at_least } = this.usage?.x?.cost ?? {};
+    const readable = typeof amount === "string" && AMOUNT.test(amount) && typeof currency === "string" &&
+      CURRENCY.test(currency) && typeof at_least === "boolean";
+    return readable ? { amount, currency, at_least } : null;
   }
 
   /** Codes of what did not fit, in order of first appearance. Any of them makes the status `unknown`. */

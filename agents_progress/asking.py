@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from agents_progress.claim import next_run_id
-from agents_progress.errors import JournalError
+from agents_progress.errors import AnswerNotUsed, JournalError
 from agents_progress.events import Envelope, is_run_id
-from agents_progress.journal.base import Journal, Request, RunRow, Scope
+from agents_progress.journal.base import EVERYTHING, Journal, Request, RunRow, Scope
 from agents_progress.payloads import CancelAnswer, CancelMode, Decision
-from agents_progress.server.refusals import Refusal
-from agents_progress.server.shown import view_of
+from agents_progress.stored import view_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,12 @@ async def cancel(journal: Journal, row: RunRow, mode: CancelMode, actor: str, sc
     return "accepted" if stored.request_id == request.request_id else "already_cancelling"
 
 
-async def answer(journal: Journal, row: RunRow, given: Answer, scope: Scope, within: float) -> str | None:
+async def answer(
+    journal: Journal, row: RunRow, given: Answer, *, scope: Scope = EVERYTHING, within: float
+) -> str | None:
     """Answer a question of a run; gives the id of the run that goes on from it, None when none did ``within`` seconds.
 
-    Of many answers one is used. Raises :class:`Refusal` for every other one, and for what is not asked (any more).
+    Of many answers one is used. Raises :exc:`AnswerNotUsed` for every other one, and for what is not asked (any more).
     """
     run_id = await _where_open(journal, row, given, scope)
     request = Request(run_id, f"answer.{given.interaction_id}", given.body)
@@ -68,7 +69,7 @@ async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope
         view = await view_of(journal, row.run_id, scope)
         question = view.interactions.get(given.interaction_id)
         if question is None:
-            raise Refusal("not_waiting" if asked else "unknown_interaction")
+            raise AnswerNotUsed("not_waiting" if asked else "unknown_interaction")
         if question.decision is not None:
             raise _answered({"decision": question.decision, "actor": question.actor})
         asked += await journal.requests([row.run_id])
@@ -80,9 +81,9 @@ async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope
         if request.key == f"answer.{given.interaction_id}":
             raise _answered(request.body)
     if view.standing.ended and view.standing.outcome != "paused":
-        raise Refusal("not_waiting")
+        raise AnswerNotUsed("not_waiting")
     if question.digest != given.digest:
-        raise Refusal("digest_differs")
+        raise AnswerNotUsed("digest_differs")
     return row.run_id
 
 
@@ -108,5 +109,5 @@ async def _continued(journal: Journal, run_id: str, given: Answer, scope: Scope,
     return later_id if begun else None
 
 
-def _answered(by: Mapping[str, Any]) -> Refusal:
-    return Refusal("already_answered", decision=by["decision"], actor=by.get("actor"))
+def _answered(by: Mapping[str, Any]) -> AnswerNotUsed:
+    return AnswerNotUsed("already_answered", decision=by["decision"], actor=by.get("actor"))
