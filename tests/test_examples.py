@@ -37,6 +37,11 @@ asked after the end: already_ended
 'The parcel arrives on Friday.': succeeded; Done: the run ended and the check passed
 'The parcel arrives ': succeeded; Run ended; the application's check did not pass
 """,
+    "embedded_element": """\
+the element: text/javascript; charset=utf-8
+the run, without a login: 401
+the run, with one: done: 5 EUR
+""",
     "failure_limit_pause": """\
 failure  is_complete=True  failed      server_error   Failed; the task is not finished
          public: The model service had an internal error  In this process only: InternalServerError

@@ -93,9 +93,24 @@ def section(root: Node, heading: str) -> Node:
     return found
 
 
-def stored(row: Any, run_id: str = "run-A") -> RunRow:
-    origin = Origin("owner-x", "tenant-x", {"label-x": "label-y"}, "host-x", 424242, row)
-    return RunRow(run_id, "task-1", None, 1, Standing(), AT, AT, origin, False, 0.0, None, 1, 5.0)
+def stored(versions: dict[str, str], run_id: str = "run-A") -> RunRow:
+    origin = Origin("owner-x", "tenant-x", {"label-x": "label-y"}, "host-x", 424242, versions)
+    return RunRow(
+        run_id=run_id,
+        task_id="task-1",
+        title=None,
+        seq=1,
+        standing=Standing(),
+        glance=None,
+        started_at=AT,
+        updated_at=AT,
+        origin=origin,
+        sealed=False,
+        silent_s=0.0,
+        unread_s=None,
+        generation=1,
+        lease_left_s=5.0,
+    )
 
 
 def facts_of(*runs: list[Envelope], language: Language = "en", sealed: bool = True, **more: Any) -> dict[str, Any]:
@@ -450,6 +465,43 @@ def test_usage_that_is_not_known_is_a_dash_and_a_part_of_it_at_least_so_much() -
         ["1 Clerk", "10", "5", "15", "–", "–"],
         ["Total (at least)", "10", "5", "15", "–", "–"],
     ]
+
+
+def priced(run_id: str, amount: str | None, *, at_least: bool = False, currency: str = "EUR") -> list[Envelope]:
+    cost = {"amount": amount, "currency": currency, "at_least": at_least}
+    return Log(run_id).start().say("usage.updated", **USAGE, x={} if amount is None else {"cost": cost}).envelopes
+
+
+@pytest.mark.parametrize(
+    ("runs", "cost", "words"),
+    [
+        (
+            [priced("r", "0.1"), priced("r.2", "0.2")],
+            {"amount": "0.3", "currency": "EUR", "at_least": False},
+            "0.3 EUR",
+        ),
+        ([priced("r", "0.10")], {"amount": "0.1", "currency": "EUR", "at_least": False}, "0.1 EUR"),
+        (
+            [priced("r", "1"), priced("r.2", None)],
+            {"amount": "1", "currency": "EUR", "at_least": True},
+            "at least 1 EUR",
+        ),
+        (
+            [priced("r", "1"), priced("r.2", "2", at_least=True)],
+            {"amount": "3", "currency": "EUR", "at_least": True},
+            "at least 3 EUR",
+        ),
+        ([priced("r", "1"), priced("r.2", "2", currency="USD")], None, None),
+        ([priced("r", None)], None, None),
+    ],
+)
+def test_the_cost_is_that_of_all_runs_and_never_too_little(
+    runs: list[list[Envelope]], cost: dict[str, Any] | None, words: str | None
+) -> None:
+    facts = facts_of(*runs)
+    shown = [node.text for node in section(parsed(page(facts)), "Tokens").all("p")]
+    assert facts["cost"] == cost
+    assert shown == ([] if words is None else [f"Cost: {words}"])
 
 
 # Words and places.

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra `server` is not installed")
 
 from agents_progress.server import Limits
+from agents_progress.server.pages import PAGE_PATHS
 from agents_progress.server.refusals import FOR_NOW, REFUSALS
 from agents_progress.server.routes import PATHS
 
@@ -37,4 +38,6 @@ def test_every_route_is_on_the_page_and_the_page_can_be_found() -> None:
     for path, methods in PATHS.items():
         for method in methods:
             assert f"`{method} {path}`" in PAGE
+    for path in PAGE_PATHS:
+        assert f"`GET {path}`" in PAGE
     assert "(docs/server.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -338,7 +338,6 @@ REFUSED: list[tuple[str, str, int, str]] = [
     ("GET", "/runs/r1/events?after_seq=1&after_seq=1", 400, "bad_query"),
     ("GET", "/runs/r1?verbose=1", 400, "bad_query"),
     ("GET", "/runs/r1/snapshot?at=3", 400, "bad_query"),
-    ("GET", "/", 404, "no_such_path"),
     ("GET", "/runs/", 404, "no_such_path"),
     ("GET", "/runs/r1/", 404, "no_such_path"),
     ("GET", "/runs/r1/events/", 404, "no_such_path"),

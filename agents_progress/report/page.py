@@ -201,7 +201,16 @@ def _tokens(facts: Facts, language: Language) -> Inside:
     table = _table(
         language, ["model_response", *_TOKEN_HEADS], rows, _response_row(), texts=1, foot=foot, class_="tokens"
     )
-    return _section("tokens_name", language, table)
+    return _section("tokens_name", language, table, _cost(facts["cost"], language))
+
+
+def _cost(cost: Facts | None, language: Language) -> Markup | None:
+    if cost is None:
+        return None
+    amount = element("data", f"{cost['amount']} {cost['currency']}", value=cost["amount"])
+    name = word("cost_name", language)
+    shown = _around("at_least", "amount", amount, language) if cost["at_least"] else amount
+    return element("p", f"{name}: ", shown)
 
 
 _TOKEN_HEADS: Final[Sequence[Word]] = ("input_tokens", "output_tokens", "total", "cached_tokens", "reasoning_tokens")
@@ -356,7 +365,7 @@ def _table(
     class_: str | None = None,
 ) -> Markup | None:
     """A table of so many rows as a page may have; the first ``texts`` columns are texts, the others numbers."""
-    if not rows:
+    if not rows and foot is None:
         return None
     body: list[Inside] = []
     for part in _within(rows, MOST_LISTED):

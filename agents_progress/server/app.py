@@ -11,6 +11,7 @@ What :func:`runs_app` is told:
   one run is live, and another one is answered 409.
 * ``hosts``: the host names under which the app answers; None takes any. ``origins``: the origins of your pages, where a
   proxy changes the host. ``direct`` refuses what a proxy forwarded.
+* ``page``: whether the page that people look at is at the root of the app.
 * ``drain_s``: how long runs may go on after the service was told to stop, in seconds.
 * ``prune_after``, ``erase_after``: for how long the events, and everything, of a closed run are kept after its last
   word, in seconds; None keeps them.
@@ -39,6 +40,7 @@ from agents_progress.server.guard import Guard
 from agents_progress.server.leaving import drained_on_signals
 from agents_progress.server.limits import Limits
 from agents_progress.server.offered import offered
+from agents_progress.server.pages import page_routes, page_with_slash
 from agents_progress.server.principal import Authorize, Gate
 from agents_progress.server.refusals import Refusal
 from agents_progress.server.routes import PATHS, Path, Probe
@@ -56,6 +58,7 @@ def runs_app(
     hosts: Collection[str] | None = None,
     origins: Collection[str] = (),
     direct: bool = False,
+    page: bool = True,
     drain_s: float = 20.0,
     prune_after: float | None = None,
     erase_after: float | None = None,
@@ -74,9 +77,10 @@ def runs_app(
         *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
         Route("/livez", Probe("live", service.live)),
         Route("/readyz", Probe("ready", service.ready)),
+        *(page_routes() if page else ()),
     ]
     guard = partial(Guard, limits=limits, hosts=hosts, origins=origins, direct=direct)
-    return _RunsApp(paths, guard, service, closes=store is not journal)
+    return _RunsApp(paths, guard, service, closes=store is not journal, page=page)
 
 
 class _RunsApp(Starlette):
@@ -85,11 +89,17 @@ class _RunsApp(Starlette):
     """
 
     def __init__(
-        self, paths: Sequence[BaseRoute], guard: Callable[[ASGIApp], ASGIApp], service: Service, *, closes: bool
+        self,
+        paths: Sequence[BaseRoute],
+        guard: Callable[[ASGIApp], ASGIApp],
+        service: Service,
+        *,
+        closes: bool,
+        page: bool,
     ) -> None:
         super().__init__(routes=paths, lifespan=lambda outer: _living(service, closes))
         self.router.redirect_slashes = False
-        self.router.default = _nothing_there
+        self.router.default = partial(_elsewhere, page=page)
         self.state.service = service
         self._guard = guard
 
@@ -110,5 +120,7 @@ async def _living(service: Service, closes: bool) -> AsyncIterator[None]:
         await service.journal.close()
 
 
-async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:
+async def _elsewhere(scope: Scope, receive: Receive, send: Send, *, page: bool) -> None:
+    if page and scope["path"] == scope.get("root_path") and not scope["path"].endswith("/"):
+        return await page_with_slash(scope, receive, send)
     raise Refusal("no_such_path")

@@ -41,6 +41,7 @@ DEFAULT_PORT: Final = 8080
 STOPPED: Final = 0
 INTERRUPTED: Final = 130
 """What :func:`serve` gives: everything was brought to its end, or a second signal did not wait for that."""
+_EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - taken with the names of the service alone
 LAST_BYTES_S: Final = 5
 """How long open connections may take to end once the runs have, in seconds."""
 
@@ -158,7 +159,7 @@ def _refuse_strangers(chosen: Serving) -> None:
         raise UsageError(
             f"{chosen.host} is seen by other machines; say who may do what with --authorize module:function"
         )
-    if not chosen.hosts and chosen.host in ("0.0.0.0", "::"):  # noqa: S104 - it is refused
+    if not chosen.hosts and chosen.host in _EVERYWHERE:
         raise UsageError(f"{chosen.host} is no name; say under which ones the service is reached with --allow-host")
 
 
@@ -170,11 +171,18 @@ def _host_names(chosen: Serving, port: int) -> set[str]:
     return {*(f"{name}:{port}" for name in (place, "127.0.0.1", "localhost", "[::1]")), *chosen.hosts}
 
 
+def _address(chosen: Serving, port: int) -> str:
+    """Where the service is reached. Every interface at once is no place: then it is the first name it answers to."""
+    if chosen.host in _EVERYWHERE:
+        name = next(iter(chosen.hosts))
+        return name if name.rpartition(":")[2].isdigit() else f"{name}:{port}"
+    return f"[{chosen.host}]:{port}" if ":" in chosen.host else f"{chosen.host}:{port}"
+
+
 def _greeting(chosen: Serving, port: int, token: str | None) -> Iterator[str]:
     scheme = "https" if chosen.certificate else "http"
-    place = f"[{chosen.host}]" if ":" in chosen.host else chosen.host
-    url = f"{scheme}://{place}:{port}"
-    yield f"serving {chosen.target} at {url}, runs in {redacted(chosen.journal)}"
+    url = f"{scheme}://{_address(chosen, port)}"
+    yield f"serving {chosen.target} at {url}/ (open it in a browser), runs in {redacted(chosen.journal)}"
     if token is not None:
         yield f"token, shown this once: {token}"
     if scheme == "http" and not _is_loopback(chosen.host):
