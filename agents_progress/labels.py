@@ -108,6 +108,7 @@ Label: TypeAlias = Literal[
     "refusal_other",
     "not_reached",
     "page_outdated",
+    "needs_script",
     "prompt_answer",
     "prompt_reject",
     "prompt_reason",
@@ -288,6 +289,7 @@ LABELS: Final[dict[Label, dict[Language, str]]] = {
         "en": "This page does not fit the server; load it again",
         "zh": "此页面与服务器版本不符，请重新加载",
     },
+    "needs_script": {"en": "This page needs JavaScript", "zh": "此页面需要 JavaScript"},
     "prompt_answer": {
         "en": "Approve? y = approve, n = reject, Enter = later:",
         "zh": "是否批准？y = 批准，n = 拒绝，回车 = 稍后：",
