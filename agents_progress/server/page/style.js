@@ -63,7 +63,9 @@ button, input, a, article { scroll-margin-block: 8rem 4rem; }
   background: var(--ground);
 }
 [part=title] { color: var(--quiet); font-size: .875em; }
-[part=status-row] { display: flex; align-items: center; gap: .75rem; margin-block-start: .125rem; }
+[part=status-row] {
+  display: flex; align-items: center; gap: .75rem; min-block-size: 2.25rem; margin-block-start: .125rem;
+}
 [part=status] {
   display: flex; flex: 1; min-inline-size: 0; gap: .5rem; font-size: 1.125em; font-weight: 600; line-height: 1.35;
 }
@@ -158,7 +160,7 @@ a { color: var(--accent); }
   position: sticky; inset-block-end: .75rem; z-index: 1; display: block; margin: .75rem auto 0;
   border-color: var(--accent); color: var(--accent); font-weight: 600; box-shadow: 0 2px 8px rgb(0 0 0 / .25);
 }
-[part=end] { block-size: 1px; margin-block-start: -1px; scroll-margin-block-end: 1rem; }
+[part=end] { block-size: 1px; margin-block-start: -1px; scroll-margin-block-end: 5rem; }
 [part=news] {
   position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
 }
