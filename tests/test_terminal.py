@@ -15,7 +15,6 @@ import pytest
 from bidi import get_display
 
 import agents_progress.render
-from agents_progress import terminal
 from agents_progress.errors import UsageError
 from agents_progress.events import Envelope, check_payload
 from agents_progress.labels import ANSWER_LABELS, LABELS, Label
@@ -24,7 +23,7 @@ from agents_progress.outcome import Evidence, Outcome, owner_finished
 from agents_progress.payloads import PAYLOADS
 from agents_progress.plaintext import cell_count, clean
 from agents_progress.render import activity_line
-from agents_progress.terminal import REFRESH_SECONDS, lines, render, show
+from agents_progress.terminal import REFRESH_SECONDS, displays, lines, render, show
 from agents_progress.view import RunView
 from tests import pictures
 
@@ -325,7 +324,7 @@ async def test_no_answer_can_pass_for_a_status(width: int) -> None:
 
 
 def test_no_status_but_done_is_green() -> None:
-    assert [name for name, style in terminal._STYLES.items() if "green" in style] == ["status.done"]
+    assert [name for name, style in displays.STYLES.items() if "green" in style] == ["status.done"]
 
 
 def test_a_redraw_of_a_long_answer_looks_at_its_end_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,7 +348,7 @@ def test_a_delta_makes_the_plain_display_look_at_no_row() -> None:
     view = seen([STARTED, *MAIL])
     view.rows = Untouchable(view.rows)
     file = io.StringIO()
-    terminal._PlainDisplay(file, 80).draw(view, "text.delta")
+    displays.PlainDisplay(file, 80).draw(view, "text.delta")
     assert MESSAGES["running"]["en"] in file.getvalue()
 
 
@@ -708,7 +707,7 @@ class Drawn:
 
 def flood(display: Drawn) -> None:
     view = RunView("run-1")
-    steady = terminal._Steady(display, view)
+    steady = displays.Steady(display, view)
     for envelope in envelopes(FLOOD):
         view.feed(envelope)
         steady.changed(envelope.type)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from agents_progress.labels import label
@@ -15,9 +16,9 @@ from agents_progress.plaintext import clean, cut
 from agents_progress.report.markup import Markup, element, together
 from agents_progress.report.words import Facts, duration, kind_and_name, state
 
-ROWS: Final = 20
-"""Rows of one picture: with its axis less than half a sheet."""
-_ROW: Final = 30
+ROWS: Final = 8
+"""Rows of one picture: with its axis a third of a sheet, so that little of one stays empty."""
+_ROW: Final = 36
 _AXIS: Final = 22
 _INDENT: Final = 14
 _DEEPEST: Final = 3
@@ -26,6 +27,8 @@ _TICKS: Final = (1, 2, 5)
 _PAUSE: Final = 0.12
 """How much of the width the time between two runs takes at most, all of it together."""
 _LEAST: Final = 0.5
+_MOST_TICKS: Final = 6
+_APART: Final = 12
 
 
 class Scale:
@@ -56,17 +59,21 @@ class Scale:
         place = self._places[after - 1] + part * (self._places[after] - self._places[after - 1])
         return 100 * place / (self._places[-1] or 1.0)
 
-    def ticks(self) -> Iterator[int]:
+    def ticks(self) -> list[int]:
         """Round moments that are far enough from each other, none of them inside shortened time."""
         drawn, step = self._places[-1], 1
-        while drawn / step > 6:
-            step = next(found for power in range(20) for each in _TICKS if (found := each * 10**power) > step)
-        last = -100.0
-        for tick in range(0, int(self._edges[-1]) + 1, step):
-            place = self.place(tick)
-            if last + 12 <= place <= 94 and not any(start < tick < end for start, end in self._gaps):
-                last = place
-                yield tick
+        while drawn / step > _MOST_TICKS:
+            step = next(wider for power in range(20) for each in _TICKS if (wider := int(each * 10**power)) > step)
+        found: list[int] = []
+        for start, end in pairwise([0, *(edge for gap in self._gaps for edge in gap), int(self._edges[-1])]):
+            if (start, end) in self._gaps:
+                continue
+            for tick in range(-(-start // step) * step, end + 1, step):
+                if self.place(tick) <= 100 - _APART / 2 and (
+                    not found or self.place(tick) - self.place(found[-1]) >= _APART
+                ):
+                    found.append(tick)
+        return found
 
 
 def pictures(spans: Sequence[Facts], scale: Scale, total_ms: int, language: Language) -> Iterator[Markup]:
@@ -123,6 +130,7 @@ def _row(span: Facts, top: int, scale: Scale, total_ms: int, language: Language)
     return together(
         element("text", _mark(span), shown, class_=f"name {span['state']}", x=indent, y=top + 12),
         element("text", _taken(span, language), class_="taken", x="100%", y=top + 12),
+        element("rect", class_="track", x=0, width="100%", y=top + 17, height=8, rx=2),
         bars,
     )
 
@@ -135,7 +143,7 @@ def _taken(span: Facts, language: Language) -> str:
     if span["duration_ms"] is None:
         return ""
     taken = duration(span["duration_ms"])
-    return f"≥ {taken}" if span["open"] else f"≈ {taken}" if span["approximate"] else taken
+    return f"{taken} …" if span["open"] else f"≈ {taken}" if span["approximate"] else taken
 
 
 def _bar(scale: Scale, start: int, end: int, y: int, height: int, kinds: str) -> Markup:

@@ -1,4 +1,23 @@
-"""What a report says, as one JSON object. Only what the wire of a run carries, and the versions that it ran with."""
+"""What a report says, as one JSON object. Only what the wire of a run carries, and the versions that it ran with.
+
+Its fields, in this order; times in milliseconds count from the first event of the task, and null is what is not known:
+
+- ``report`` names this form, ``written_at`` says when (RFC 3339), ``language`` in which the sentences are;
+- ``run_id``, ``task_id``, ``title``, ``agent``, ``status``, ``message``, ``over``: the newest run, and whether it
+  is over;
+- ``row`` (``number``, ``sentence``): which row of the ending table decided; ``reasons``: sentences;
+- ``effects`` (``run_id``, ``call_id``, ``title``, ``state``): tools that may have changed something, where that is
+  to be checked; ``issues`` (``run_id``, ``code``);
+- ``answer`` (``name``, ``text``, ``missing_start``): the name says how far to trust it;
+- ``check`` (``ok``, ``check``, ``reason``, ``digest``): the application's, of exactly this answer;
+- ``questions``: to people, with what became of them;
+- ``timeline`` (``started_at``, ``duration_ms``, ``pruned``, ``spans``): each span with ``kind``, ``id``,
+  ``run_id``, ``depth``, ``name``, ``state``, ``start_ms``, ``begun_ms``, ``end_ms``, ``duration_ms``, ``open`` (no
+  end was seen; the duration is until the last event), ``approximate`` (by wall clocks), ``note``, ``tokens``;
+- ``usage``: counts of all runs together, and their ``status``;
+- ``evidence`` (``about``, ``name``, ``value``, ``decided``): what the ending rests on;
+- ``sources``, ``artifacts``, ``runs``, ``older_runs``, ``versions``.
+"""
 
 from __future__ import annotations
 
@@ -16,34 +35,17 @@ from agents_progress.view import RunView
 from agents_progress.why import Fact, explain
 
 FORMAT: Final = "agents-progress-report/1"
-_SHOWN: Final = ("ending", "evidence", "verdict")
+_SHOWN: Final = ("ending", "evidence")
 _ARTIFACT: Final = ("artifact_id", "name", "media_type", "bytes", "sha256", "call_id")
 _SOURCE: Final = ("kind", "title", "url")
 _QUESTION: Final = ("interaction_id", "title", "tool", "details", "expires_at", "decision", "actor")
 
 
 def gather(timeline: Timeline, rows: Sequence[RunRow], *, written_at: str, older_runs: bool = False) -> dict[str, Any]:
-    """The facts of a report, in this order.
+    """The facts of a report, in the form above.
 
     ``rows`` are what the journal knows of the runs that ``timeline`` has read, the oldest first, and at least one;
-    ``older_runs`` says that the task has more. Times in milliseconds count from the first event of the task; null is
-    what is not known.
-
-    - ``report`` names this form, ``written_at`` says when (RFC 3339), ``language`` in which the sentences are;
-    - ``run_id``, ``task_id``, ``title``, ``agent``, ``status``, ``message``, ``over``: the newest run, and whether it
-      is over;
-    - ``row`` (``number``, ``sentence``): which row of the ending table decided; ``reasons``: sentences;
-    - ``effects`` (``run_id``, ``call_id``, ``title``, ``state``): tools that may have changed something, where that is
-      to be checked; ``issues`` (``run_id``, ``code``);
-    - ``answer`` (``name``, ``text``, ``missing_start``): the name says how far to trust it;
-    - ``check`` (``ok``, ``check``, ``reason``, ``digest``): the application's, of exactly this answer;
-    - ``questions``: to people, with what became of them;
-    - ``timeline`` (``started_at``, ``duration_ms``, ``pruned``, ``spans``): each span with ``kind``, ``id``,
-      ``run_id``, ``depth``, ``name``, ``state``, ``start_ms``, ``begun_ms``, ``end_ms``, ``duration_ms``, ``open`` (no
-      end was seen; the duration is until the last event), ``approximate`` (by wall clocks), ``note``, ``tokens``;
-    - ``usage``: counts of all runs together, and their ``status``;
-    - ``evidence`` (``about``, ``name``, ``value``, ``decided``): what the ending rests on;
-    - ``sources``, ``artifacts``, ``runs``, ``older_runs``, ``versions``.
+    ``older_runs`` says that the task has more.
     """
     views = [run.view for run in timeline.runs]
     newest = views[-1]
@@ -83,7 +85,6 @@ def _some(item: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _span(span: Span, depth: int, timeline: Timeline) -> dict[str, Any]:
-    until = span.end
     return {
         "kind": span.kind,
         "id": span.span_id,
@@ -93,7 +94,7 @@ def _span(span: Span, depth: int, timeline: Timeline) -> dict[str, Any]:
         "state": span.state,
         "start_ms": None if span.start is None else span.start.ms,
         "begun_ms": None if span.begun is None else span.begun.ms,
-        "end_ms": None if until is None else until.ms,
+        "end_ms": None if span.end is None else span.end.ms,
         "duration_ms": span.duration_ms(timeline.last),
         "open": span.open,
         "approximate": span.approximate(timeline.last),
@@ -152,6 +153,7 @@ def _usage(views: Sequence[RunView]) -> dict[str, Any] | None:
 
 def _runs(timeline: Timeline, rows: Sequence[RunRow]) -> list[dict[str, Any]]:
     found = []
+    later = {run.resumed_from: run.view.run_id for run in timeline.runs}
     for run, row in zip(timeline.runs, rows, strict=True):
         view, status = run.view, run.view.status
         known = run.base is not None
@@ -161,6 +163,7 @@ def _runs(timeline: Timeline, rows: Sequence[RunRow]) -> list[dict[str, Any]]:
                 "status": status,
                 "message": sentence(status, view.language),
                 "resumed_from": run.resumed_from,
+                "continued_as": later.get(view.run_id),
                 "started_at": row.started_at,
                 "updated_at": row.updated_at,
                 "start_ms": run.offset if known else None,

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from agents_progress.plaintext import clean, clean_lines
 
-_VOID: Final = frozenset({"meta"})
+_VOID: Final = frozenset({"br", "meta"})
 
 
 class Markup(str):

@@ -12,7 +12,7 @@ from agents_progress.messages import Language
 from agents_progress.render import DID_SOMETHING
 from agents_progress.report.drawing import Scale, pictures
 from agents_progress.report.markup import Inside, Markup, document, element, foreign, together, written
-from agents_progress.report.words import Facts, duration, kind_and_name, state, value
+from agents_progress.report.words import Facts, duration, heading, kind_and_name, moment, state, value
 from agents_progress.spans import TOKENS
 
 MOST_DRAWN: Final = 200
@@ -68,7 +68,7 @@ def _head(facts: Facts, language: Language) -> Inside:
             _list(map(foreign, reasons)),
             class_=f"status {status}",
         ),
-        element("p", label("report_made", language, when=facts["written_at"]), class_="quiet"),
+        element("p", _around("report_made", "when", _time(facts["written_at"]), language), class_="quiet"),
     )
 
 
@@ -77,15 +77,15 @@ def _effects(facts: Facts, language: Language) -> Inside:
     found = facts["effects"]
     if not found:
         return None
-    shown = [f"{effect['title']} ({label(DID_SOMETHING[effect['state']], language)})" for effect in found]
-    words = label("effects", language, names=", ".join(shown))
-    return element("section", element("h2", foreign(words)), class_="warning")
+    shown = (f"{effect['title']} ({label(DID_SOMETHING[effect['state']], language)})" for effect in found)
+    words = heading(label("effects", language, names=""))
+    return element("section", element("h2", words), _list(map(foreign, shown)), class_="warning")
 
 
 def _issues(facts: Facts, language: Language) -> Inside:
     if not facts["issues"]:
         return None
-    words = label("issues", language, codes=", ".join(dict.fromkeys(issue["code"] for issue in facts["issues"])))
+    words = heading(label("issues", language, codes=""))
     places = [together(element("code", issue["code"]), " · ", issue["run_id"]) for issue in facts["issues"]]
     return element("section", element("h2", words), _list(places), class_="warning")
 
@@ -96,7 +96,7 @@ def _answer(facts: Facts, language: Language) -> Inside:
         return None
     missing = element("p", label("beginning_missing", language)) if answer["missing_start"] else None
     text = element("div", written(answer["text"]), class_="answer", dir="auto")
-    return element("section", element("h2", answer["name"]), missing, text)
+    return element("section", element("h2", heading(answer["name"])), missing, text)
 
 
 def _questions(facts: Facts, language: Language) -> Inside:
@@ -134,10 +134,21 @@ def _timeline(facts: Facts, language: Language) -> Inside:
     ]
     figure = element("figure", *drawn) if timed else None
     remarks += ["shortened"] if scale.shortened and timed else []
-    words = [element("p", label(remark, language), class_="quiet") for remark in remarks]
+    words = [
+        _whole(facts["timeline"], language),
+        *(element("p", label(remark, language), class_="quiet") for remark in remarks),
+    ]
     head: list[Label] = ["work", "status_name", "start_name", "end_name", "duration_name"]
     table = _table(language, head, spans, lambda span: _span(span, language), texts=2)
-    return _section("timeline", language, figure and together(words, figure), table)
+    return _section("timeline", language, table and [words, figure, table])
+
+
+def _whole(timeline: Facts, language: Language) -> Markup | None:
+    if timeline["started_at"] is None:
+        return None
+    start, taken = label("start_name", language), label("duration_name", language)
+    parts = [f"{start} ", _time(timeline["started_at"]), f" · {taken} ", _milliseconds(timeline["duration_ms"])]
+    return element("p", parts, class_="quiet")
 
 
 def _span(span: Facts, language: Language) -> Markup:
@@ -148,15 +159,15 @@ def _span(span: Facts, language: Language) -> Markup:
     what = [element("span", kind, class_="kind"), " ", foreign(name)]
     taken = _milliseconds(span["duration_ms"])
     if span["open"] and taken is not None:
-        taken = _about("until_last", taken, language)
+        taken = _around("until_last", "duration", taken, language)
     elif span["approximate"] and taken is not None:
-        taken = _about("approximate", taken, language)
+        taken = _around("approximate", "duration", taken, language)
     bad = span["state"] in ("failed", "rejected", "incomplete")
     return element(
         "tr",
         element("th", what, scope="row", class_=f"in-{min(span['depth'], 3)}" if span["depth"] else None),
         element(
-            "td", element("span", state(span, language), class_="bad" if bad else None), note and [" ", foreign(note)]
+            "td", element("span", state(span, language), class_="bad" if bad else None), note and [" · ", foreign(note)]
         ),
         element("td", _milliseconds(span["start_ms"]), class_="number"),
         element("td", _milliseconds(span["end_ms"]), class_="number"),
@@ -168,10 +179,14 @@ def _milliseconds(ms: int | None) -> Markup | None:
     return None if ms is None else element("data", duration(ms), value=ms)
 
 
-def _about(name: Label, taken: Markup, language: Language) -> Markup:
-    """A sentence around a number that is markup already."""
-    before, _, after = label(name, language, duration="\0").partition("\0")
-    return together(before, taken, after)
+def _around(name: Label, key: str, inside: Markup, language: Language) -> Markup:
+    """A label around something that is markup already."""
+    before, _, after = label(name, language, **{key: "\0"}).partition("\0")
+    return together(before, inside, after)
+
+
+def _time(stamp: str) -> Markup:
+    return element("time", moment(stamp), datetime=stamp)
 
 
 def _tokens(facts: Facts, language: Language) -> Inside:
@@ -183,7 +198,9 @@ def _tokens(facts: Facts, language: Language) -> Inside:
     if usage["status"] != "reported":
         total = f"{total} ({label('at_least', language, amount='').strip()})"
     foot = element("tr", element("th", total, scope="row"), [_count(usage[name]) for name in TOKENS])
-    table = _table(language, ["model_response", *_TOKEN_HEADS], rows, _response_row(), texts=1, foot=foot)
+    table = _table(
+        language, ["model_response", *_TOKEN_HEADS], rows, _response_row(), texts=1, foot=foot, class_="tokens"
+    )
     return _section("tokens_name", language, table)
 
 
@@ -212,19 +229,32 @@ def _count(count: int | None) -> Markup:
 
 
 def _evidence(facts: Facts, language: Language) -> Inside:
-    def row(fact: Facts) -> Markup:
-        return element(
-            "tr",
-            element(
-                "th", element("span", fact["about"], class_="kind"), " ", element("code", fact["name"]), scope="row"
-            ),
-            element("td", element("code", value(fact["value"]), dir="auto")),
-            element("td", label("decided", language) if fact["decided"] else None),
-            class_="decided" if fact["decided"] else None,
+    found: dict[str, list[Facts]] = {}
+    for fact in facts["evidence"]:
+        found.setdefault(fact["about"], []).append(fact)
+    groups = (
+        element(
+            "tbody", element("tr", element("th", label(_ABOUT[about], language), colspan=2, scope="rowgroup")), *rows
         )
+        for about, group in found.items()
+        for rows in [[_fact(fact, language) for fact in group]]
+    )
+    return _section(
+        "evidence", language, element("table", _heads(["fact_name", "value_name"], language), *groups, class_="facts")
+    )
 
-    head: list[Label] = ["fact_name", "value_name", "ending"]
-    return _section("evidence", language, _table(language, head, facts["evidence"], row))
+
+_ABOUT: Final[dict[str, Label]] = {"ending": "ending", "evidence": "evidence"}
+
+
+def _fact(fact: Facts, language: Language) -> Markup:
+    decided = [" · ", label("decided", language)] if fact["decided"] else None
+    return element(
+        "tr",
+        element("th", element("code", fact["name"]), scope="row"),
+        element("td", element("code", value(fact["value"]), dir="auto"), decided),
+        class_="decided" if fact["decided"] else None,
+    )
 
 
 def _check(facts: Facts, language: Language) -> Inside:
@@ -263,11 +293,12 @@ def _file(item: Facts, language: Language) -> Markup:
 
 def _runs(facts: Facts, language: Language) -> Inside:
     def row(run: Facts) -> Markup:
+        later = run["continued_as"]
         return element(
             "tr",
             element("th", element("code", run["run_id"]), scope="row"),
-            element("td", run["message"]),
-            element("td", run["started_at"]),
+            element("td", run["message"] if later is None else label("continued_as", language, run_id=later)),
+            element("td", _time(run["started_at"])),
             element("td", _milliseconds(run["duration_ms"]), class_="number"),
         )
 
@@ -278,8 +309,8 @@ def _runs(facts: Facts, language: Language) -> Inside:
 
 
 def _versions(facts: Facts, language: Language) -> Inside:
-    items = (foreign(f"{name} {version}") for name, version in facts["versions"].items())
-    return _section("versions", language, _list(items))
+    items = [f"{name} {version}" for name, version in facts["versions"].items()]
+    return _section("versions", language, element("p", foreign(" · ".join(items))) if items else None)
 
 
 _SECTIONS: Final[Sequence[Callable[[Facts, Language], Inside]]] = (
@@ -287,10 +318,10 @@ _SECTIONS: Final[Sequence[Callable[[Facts, Language], Inside]]] = (
     _effects,
     _issues,
     _answer,
+    _check,
     _questions,
     _timeline,
     _tokens,
-    _check,
     _evidence,
     _sources,
     _files,
@@ -322,6 +353,7 @@ def _table(
     *,
     texts: int = 9,
     foot: Markup | None = None,
+    class_: str | None = None,
 ) -> Markup | None:
     """A table of so many rows as a page may have; the first ``texts`` columns are texts, the others numbers."""
     if not rows:
@@ -332,16 +364,16 @@ def _table(
             body.append(element("tr", element("td", _left_out(part, language), colspan=len(head))))
         else:
             body.extend(map(row, part))
+    foots = foot and element("tfoot", foot)
+    return element("table", _heads(head, language, texts), element("tbody", body), foots, class_=class_)
+
+
+def _heads(names: Sequence[Label], language: Language, texts: int = 9) -> Markup:
     heads = (
         element("th", label(name, language), scope="col", class_="number" if place >= texts else None)
-        for place, name in enumerate(head)
+        for place, name in enumerate(names)
     )
-    return element(
-        "table",
-        element("thead", element("tr", heads)),
-        element("tbody", body),
-        foot and element("tfoot", foot),
-    )
+    return element("thead", element("tr", heads))
 
 
 def _within(rows: Sequence[Facts], most: int) -> Iterator[Sequence[Facts] | int]:

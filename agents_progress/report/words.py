@@ -58,19 +58,19 @@ def state(span: Facts, language: Language) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """A length of time in at most two units."""
+    """A length of time in at most two units, which may be broken between them only."""
     seconds, rest = divmod(milliseconds, 1000)
     if not seconds:
-        return f"{rest} ms"
+        return f"{rest}\N{NO-BREAK SPACE}ms"
     if seconds < 60:
-        return f"{milliseconds / 1000:.2f} s"
+        return f"{milliseconds / 1000:.2f}\N{NO-BREAK SPACE}s"
     minutes, seconds = divmod(seconds, 60)
     if minutes < 60:
-        return f"{minutes} min {seconds:02d} s"
+        return f"{minutes}\N{NO-BREAK SPACE}min {seconds:02d}\N{NO-BREAK SPACE}s"
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
-        return f"{hours} h {minutes:02d} min"
-    return f"{hours // 24} d {hours % 24} h"
+        return f"{hours}\N{NO-BREAK SPACE}h {minutes:02d}\N{NO-BREAK SPACE}min"
+    return f"{hours // 24}\N{NO-BREAK SPACE}d {hours % 24}\N{NO-BREAK SPACE}h"
 
 
 def value(found: object) -> str:
@@ -78,3 +78,13 @@ def value(found: object) -> str:
     if found is None or found == []:
         return "–"
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+
+def moment(stamp: str) -> str:
+    """A stamp of an envelope for people: to the second, in UTC."""
+    return f"{stamp[:10]} {stamp[11:19]} UTC"
+
+
+def heading(text: str) -> str:
+    """A label as a heading: without what it leads on with."""
+    return text.rstrip(" :：")

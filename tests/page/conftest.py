@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .host import Host
     from .tab import Tabs
 
+pytest.register_assert_rewrite(f"{__package__}.tab")
+
 AXE = Path(os.environ.get("AXE_CORE", Path(sys.prefix, "axe-core/node_modules/axe-core"))) / "axe.min.js"
 """Where .ci/browser puts axe-core: a folder of the virtual environment, or the one that AXE_CORE names."""
 SCREENSHOTS = Path(os.environ.get("SCREENSHOTS", Path(__file__).parents[2] / ".screenshots"))

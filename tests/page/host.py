@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agents_progress import RunView
+from agents_progress.errors import RunNotFound
 from agents_progress.events import Envelope
 from agents_progress.journal.base import RunRow
 from agents_progress.journal.sqlite import SQLiteJournal
@@ -121,6 +122,15 @@ class Host:
                 if envelope.type == type_:
                     return
         raise AssertionError(f"the log ended without {type_}")
+
+    async def comes(self, run_id: str, tools: dict[str, str]) -> None:
+        """Come back when the tools of a run, which need not be there yet, are in these states."""
+        async with asyncio.timeout(20):
+            while True:
+                with suppress(RunNotFound):
+                    if (await self.view(run_id)).tools == tools:
+                        return
+                await asyncio.sleep(0.05)  # another process says nothing when it has written
 
     async def over(self, run_id: str) -> None:
         """Come back when nothing more will be said of a run."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from agents_progress.messages import Status
+from agents_progress.messages import Language, Status
 from agents_progress.view import RunView
 
 from .expected import expected
@@ -74,14 +74,16 @@ class Tab:
         shown: dict[str, Any] | None = await self.page.evaluate(f"({SHOWN})({index})")
         return shown
 
-    async def shows(self, host: Host, run_id: str, status: Status, *, index: int = 0, **how: bool) -> RunView:
+    async def shows(
+        self, host: Host, run_id: str, status: Status, *, index: int = 0, language: Language = "en", **how: bool
+    ) -> RunView:
         """Fail unless the element comes to show what is stored of a run, and nothing else, with this status.
 
         Gives Python's view of the run.
         """
         async with asyncio.timeout(WITHIN_S) as patience:
             while True:
-                view = await host.view(run_id)
+                view = await host.view(run_id, language)
                 wanted = expected(view, **how)
                 found = await self.page.evaluate(UNTIL, [index, wanted, 500])
                 late = asyncio.get_running_loop().time() > patience.when() - 2

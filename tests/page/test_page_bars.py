@@ -49,10 +49,7 @@ async def test_two_tools_in_parallel_are_two_rows_of_which_the_open_one_comes_fi
 async def test_a_nested_agent_is_indented_under_the_call_that_started_it(host: Host, tabs: Tabs) -> None:
     run_id = await host.start("nested")
     tab = await tabs.open(host.page(run_id))
-    await host.reaches(run_id, "note.nested.started")
-    async with asyncio.timeout(10):
-        while (await host.view(run_id)).tools != {"c1": "running", "c1/p1": "running"}:
-            await asyncio.sleep(0)
+    await host.comes(run_id, {"c1": "running", "c1/p1": "running"})
     await tab.shows(host, run_id, "running")
     outer, inner = [await row.bounding_box() for row in await tab.part("words").all()]
     assert outer is not None and inner is not None
@@ -201,10 +198,7 @@ async def test_a_run_whose_owner_was_killed_is_unknown_and_names_what_may_have_h
         command = sys.executable, "-m", "tests.page.owner", str(tmp_path / "runs.db"), run_id
         owner = await asyncio.create_subprocess_exec(*command, cwd=ROOT)
         try:
-            async with asyncio.timeout(20):
-                while not any(row.run_id == run_id for row in await host.journal.runs()):
-                    await asyncio.sleep(0.05)
-            await host.reaches(run_id, "tool.progress")
+            await host.comes(run_id, {"c1": "returned", "c2": "running"})
             tab = await tabs.open(host.page(run_id))
             await tab.shows(host, run_id, "running")
         finally:
