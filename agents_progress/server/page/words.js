@@ -42,6 +42,7 @@ export const LABELS = {
   "guardrail": {"en": "Guardrail tripped: {name} ({stage})", "zh": "护栏触发：{name}（{stage}）"},
   "continued": {"en": "Continued as {run_id}: {sentence}", "zh": "已由 {run_id} 继续：{sentence}"},
   "loading": {"en": "Loading", "zh": "正在加载"},
+  "needs_script": {"en": "This page needs JavaScript", "zh": "此页面需要 JavaScript"},
   "step": {"en": "{count} step", "zh": "{count} 个步骤"},
   "steps": {"en": "{count} steps", "zh": "{count} 个步骤"},
   "show_steps": {"en": "Show steps", "zh": "显示步骤"},
