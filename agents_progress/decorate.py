@@ -14,9 +14,11 @@ from agents_progress.current import current_run
 from agents_progress.disclosure import Screen
 from agents_progress.errors import NoEventLoop, NotAStreamedResult, NotDecoratable, UsageError
 from agents_progress.inside import inside
+from agents_progress.interrupts import STEPS, Interrupts
+from agents_progress.labels import label
 from agents_progress.options import Given, Options, switched_off
 from agents_progress.outcome import Outcome
-from agents_progress.payloads import Parent
+from agents_progress.payloads import CancelMode, Parent
 from agents_progress.plan import Plan
 from agents_progress.run import Run
 from agents_progress.sdk import compat
@@ -121,9 +123,9 @@ class Decorated(Generic[P]):
     def run_sync(self, *args: P.args, **kwargs: P.kwargs) -> Outcome:
         """Run to the end in an event loop of its own: the door for scripts and workers.
 
-        With a ``run_id`` or an ``exclusive`` key it claims first, and raises as :meth:`start` does. A KeyboardInterrupt
-        asks for a cancel, waits for the ending, and is raised then. Raises :exc:`NoEventLoop` inside a running loop,
-        where the call is awaited instead.
+        With a ``run_id`` or an ``exclusive`` key it claims first, and raises as :meth:`start` does. Ctrl-C asks the run
+        to stop after its turn, and a second one at once; the KeyboardInterrupt is raised when it has ended, or at the
+        third. Raises :exc:`NoEventLoop` inside a running loop, where the call is awaited instead.
         """
         try:
             asyncio.get_running_loop()
@@ -136,15 +138,7 @@ class Decorated(Generic[P]):
 
         async def main() -> Outcome:
             claimed_first = self._options.run_id is not None or self._options.exclusive is not None
-            run = await self.start(*args, **kwargs) if claimed_first else self(*args, **kwargs)
-            try:
-                return await run
-            except asyncio.CancelledError:
-                run.cancel(actor="keyboard")
-                await run
-                raise
-            finally:
-                await run.closed()
+            return await _to_the_end(await self.start(*args, **kwargs) if claimed_first else self(*args, **kwargs))
 
         return asyncio.run(main())
 
@@ -218,6 +212,28 @@ class _Decorator:
                 "Runner.run_streamed(...), @progress.inside an async generator that reads the stream itself"
             )
         return Decorated(function, self._options)
+
+
+async def _to_the_end(run: Run) -> Outcome:
+    """The outcome of a run that nobody shows, and that the keyboard may stop."""
+
+    def pressed(mode: CancelMode) -> None:
+        run.logger.warning("%s", label(STEPS[mode], run.view.language))
+        run.cancel(mode, "keyboard")
+
+    with Interrupts(pressed) as interrupts:
+        try:
+            outcome = await run
+        except asyncio.CancelledError:
+            if not interrupts.leaving:
+                run.cancel(actor="keyboard")
+                await run
+            raise
+        finally:
+            if not interrupts.leaving:
+                await run.closed()
+        await interrupts.pass_on()
+    return outcome
 
 
 progress = Progress()

@@ -15,7 +15,6 @@ import pytest
 from bidi import get_display
 
 import agents_progress.render
-from agents_progress import terminal
 from agents_progress.errors import UsageError
 from agents_progress.events import Envelope, check_payload
 from agents_progress.labels import ANSWER_LABELS, LABELS, Label
@@ -24,7 +23,7 @@ from agents_progress.outcome import Evidence, Outcome, owner_finished
 from agents_progress.payloads import PAYLOADS
 from agents_progress.plaintext import cell_count, clean
 from agents_progress.render import activity_line
-from agents_progress.terminal import REFRESH_SECONDS, lines, render, show
+from agents_progress.terminal import REFRESH_SECONDS, displays, lines, render, show
 from agents_progress.view import RunView
 from tests import pictures
 
@@ -325,7 +324,7 @@ async def test_no_answer_can_pass_for_a_status(width: int) -> None:
 
 
 def test_no_status_but_done_is_green() -> None:
-    assert [name for name, style in terminal._STYLES.items() if "green" in style] == ["status.done"]
+    assert [name for name, style in displays.STYLES.items() if "green" in style] == ["status.done"]
 
 
 def test_a_redraw_of_a_long_answer_looks_at_its_end_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,7 +348,7 @@ def test_a_delta_makes_the_plain_display_look_at_no_row() -> None:
     view = seen([STARTED, *MAIL])
     view.rows = Untouchable(view.rows)
     file = io.StringIO()
-    terminal._PlainDisplay(file, 80).draw(view, "text.delta")
+    displays.PlainDisplay(file, 80).draw(view, "text.delta")
     assert MESSAGES["running"]["en"] in file.getvalue()
 
 
@@ -649,6 +648,20 @@ async def test_ren_4_wide_labels_are_cut_to_twenty_cells_before_they_are_replace
     assert max(map(cell_count, shown.splitlines())) <= 20
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "gbk", "utf-8"])
+@pytest.mark.parametrize("width", [4, 20, 80])
+async def test_ren_4_a_pipe_of_any_encoding_gets_rows_of_text_and_nothing_else(encoding: str, width: int) -> None:
+    for language in LANGUAGES:
+        for status in get_args(Status):
+            raw = io.BytesIO()
+            file = io.TextIOWrapper(raw, encoding, newline="\n")
+            await show(Playback(pictures.story(status, language)), file=file, width=width, language=language)
+            file.flush()
+            shown = raw.getvalue().decode(encoding)
+            assert BANNED.search(shown) is None
+            assert max(map(cell_count, shown.splitlines())) <= width
+
+
 async def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     file = Screen()
@@ -708,7 +721,7 @@ class Drawn:
 
 def flood(display: Drawn) -> None:
     view = RunView("run-1")
-    steady = terminal._Steady(display, view)
+    steady = displays.Steady(display, view)
     for envelope in envelopes(FLOOD):
         view.feed(envelope)
         steady.changed(envelope.type)

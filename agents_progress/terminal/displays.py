@@ -1,9 +1,4 @@
-"""A run in the terminal: :func:`show` follows it to its end, :func:`watch` shows one that lives elsewhere;
-:func:`render` gives a view as text, with no I/O.
-
-Where the output is a terminal, the lines of :mod:`agents_progress.render` are redrawn in place (package rich, the extra
-``terminal``). Anywhere else there is one plain line per change of state, without any control character.
-"""
+"""The two displays of a run: lines of a terminal that are redrawn in place, and plain lines for everything else."""
 
 from __future__ import annotations
 
@@ -13,14 +8,10 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator
-from io import StringIO
+from collections.abc import Callable
 from typing import Any, Final, Protocol, TextIO
 
 from agents_progress.errors import TerminalExtraMissing
-from agents_progress.events import Envelope
-from agents_progress.messages import Language
-from agents_progress.outcome import Outcome
 from agents_progress.plaintext import clean, printable
 from agents_progress.render import (
     LEAST_WIDTH,
@@ -31,61 +22,61 @@ from agents_progress.render import (
     found_texts,
     lines,
     question_text,
-    render,
     row_text,
     title_text,
     wrapped,
 )
 from agents_progress.view import RunView
 
-__all__ = ["Line", "TerminalExtraMissing", "Watched", "clean", "lines", "render", "show", "watch"]
-
 REFRESH_SECONDS: Final = 0.1
 """The live display is redrawn at most once in this time."""
+_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
+"""Around what a terminal shows at once, where it knows how to; others ignore it."""
+_PLAIN_TERMS: Final = frozenset({"", "dumb", "unknown"})
 
 _log = logging.getLogger(__name__)
 
 
-class Watched(Protocol):
-    """What :func:`show` needs of a run."""
+class Display(Protocol):
+    """Where a run is shown."""
 
-    @property
-    def id(self) -> str:
-        """The run's id."""
-
-    @property
-    def view(self) -> RunView:
-        """The owner's view; only its language is read here."""
-
-    def __aiter__(self) -> AsyncIterator[Envelope]:
-        """Every envelope from the first to the closing of the log."""
-
-    def __await__(self) -> Generator[Any, Any, Outcome]:
-        """The outcome."""
-
-    def cancel(self, *, actor: str | None = None) -> object:
-        """Ask the run to stop."""
-
-
-class _Display(Protocol):
     pace: float
     """Seconds between two drawings at least."""
 
     def draw(self, view: RunView, type_: str) -> None:
         """Show what changed; ``type_`` is that of the newest envelope."""
 
+    def say(self, text: str) -> None:
+        """Tell something that is no fact about the run; a live display shows it from its next drawing on."""
+
     def close(self, view: RunView) -> None:
         """Nothing more will come: leave the whole of it on the screen."""
 
 
-class _PlainDisplay:
+def display(file: TextIO, width: int | None) -> Display:
+    """The display that suits a stream."""
+    return LiveDisplay(file, width) if is_terminal(file) else PlainDisplay(file, width)
+
+
+def is_terminal(file: TextIO) -> bool:
+    """Whether a stream is a terminal that moves its cursor. One that does not say what it is may do anything."""
+    term = os.environ.get("TERM", "" if os.name == "posix" else "windows")
+    return file.isatty() and term not in _PLAIN_TERMS
+
+
+def columns(width: int | None) -> int:
+    """Cells of a row: those that were asked for, else the terminal's, else 80."""
+    return max(width or shutil.get_terminal_size((80, 24)).columns, LEAST_WIDTH)
+
+
+class PlainDisplay:
     """One line per change of state; no redraw, no control character but the line feed."""
 
     pace = 0.0
 
     def __init__(self, file: TextIO, width: int | None) -> None:
         self._file = file
-        self._width = max(width or shutil.get_terminal_size((80, 24)).columns, LEAST_WIDTH)
+        self._width = columns(width)
         self._written: dict[str, str] = {}
 
     def draw(self, view: RunView, type_: str) -> None:
@@ -102,11 +93,14 @@ class _PlainDisplay:
             if self._is_news(f"question {question.interaction_id}", question.decision or "waiting"):
                 self._write(question_text(question, view.language))
 
+    def say(self, text: str) -> None:
+        for row in wrapped(text, self._width):
+            self._write(row)
+
     def close(self, view: RunView) -> None:
         self.draw(view, "")
         for text in ending_texts(view):
-            for row in wrapped(text, self._width):
-                self._write(row)
+            self.say(text)
         for text in found_texts(view):
             self._write(text)
         for line in answer_lines(view, self._width, None):
@@ -122,7 +116,7 @@ class _PlainDisplay:
         self._file.flush()
 
 
-_STYLES: Final = {
+STYLES: Final = {
     "title": "bold",
     "status.done": "bold green",
     "status.rejected": "bold red",
@@ -131,16 +125,31 @@ _STYLES: Final = {
     "status.incomplete": "bold yellow",
     "status.unknown": "bold yellow",
     "status.waiting": "bold magenta",
-    "question": "magenta",
+    "question": "bold magenta",
+    "asked": "magenta",
     "open": "cyan",
     "failed": "red",
     "ended": "dim",
     "label": "bold",
+    "said": "bold yellow",
 }
 """Styles of the live display; a line whose name is not here is plain. Green is for `done` alone."""
 
 
-class _LiveDisplay:
+class _AtOnce:
+    """A stream of which a terminal shows each write as a whole, so that nobody sees half of a redraw."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        return self._file.write(f"{_BEGIN}{text}{_END}" if "\x1b" in text else text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+class LiveDisplay:
     """The lines of the view, redrawn in place; at the end the whole of them stays on the screen."""
 
     pace = REFRESH_SECONDS
@@ -155,37 +164,53 @@ class _LiveDisplay:
                 "the live display needs the package rich; run: pip install 'agents-progress[terminal]'"
             ) from error
         own = file is sys.stdout
+        out: Any = _AtOnce(file)
         self._group, self._text = Group, Text
-        self._console = Console(file=file, width=width, force_terminal=True, markup=False, emoji=False, highlight=False)
+        self._console = Console(file=out, width=width, force_terminal=True, markup=False, emoji=False, highlight=False)
         self._live = Live(
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=own, redirect_stderr=own
         )
+        self._said: str | None = None
+        self._closed = False
 
     def draw(self, view: RunView, type_: str) -> None:
-        self._live.start()
         width, height = self._console.size
-        self._live.update(self._drawn(lines(view, width, height - 1)), refresh=True)
+        said = self._said_rows(width)[: height - 1]
+        rows = [*said, *lines(view, width, height - 1 - len(said))]
+        with self._console:
+            self._live.start()
+            self._live.update(self._drawn(rows), refresh=True)
+
+    def say(self, text: str) -> None:
+        self._said = text
+        if self._closed:
+            self._console.print(self._drawn(self._said_rows(self._console.width)))
 
     def close(self, view: RunView) -> None:
-        self._live.stop()
-        self._console.print(self._drawn(lines(view, self._console.width)), crop=False)
+        with self._console:  # one write: the last drawing goes as the whole of it comes
+            self._live.stop()
+            self._console.print(self._drawn(lines(view, self._console.width)), crop=False)
+        self._closed = True
+
+    def _said_rows(self, width: int) -> list[Line]:
+        return [] if self._said is None else [Line("said", row) for row in wrapped(self._said, max(width, LEAST_WIDTH))]
 
     def _drawn(self, rows: list[Line]) -> Any:
         """Rows as texts, which are never read as markup."""
         encoding = self._console.encoding
         texts = [
-            self._text(printable(row.text, encoding), _STYLES.get(row.style, ""), no_wrap=True, overflow="crop")
+            self._text(printable(row.text, encoding), STYLES.get(row.style, ""), no_wrap=True, overflow="crop")
             for row in rows
         ]
         return self._group(*texts)
 
 
-class _Steady:
+class Steady:
     """Draws a display at its pace, and never lets a fault of it reach the run: the first is logged, or put into
     ``faults``, and ends it.
     """
 
-    def __init__(self, display: _Display, view: RunView, faults: list[Exception] | None = None) -> None:
+    def __init__(self, display: Display, view: RunView, faults: list[Exception] | None = None) -> None:
         self.view = view
         self._display = display
         self._faults = faults
@@ -193,6 +218,7 @@ class _Steady:
         self._next = time.monotonic()
         self._planned: asyncio.TimerHandle | None = None
         self._broken = False
+        self._closed = False
 
     def changed(self, type_: str) -> None:
         """Draw now, or as soon as the pace allows; what comes meanwhile is drawn with it."""
@@ -203,7 +229,15 @@ class _Steady:
         elif self._planned is None:
             self._planned = asyncio.get_running_loop().call_later(wait, self._draw)
 
+    def say(self, text: str) -> None:
+        """Tell something that is no fact about the run."""
+        self._try(lambda: self._display.say(text))
+        if not self._closed:
+            self.changed(self._type)
+
     def close(self) -> None:
+        """Leave the whole of it on the screen."""
+        self._closed = True
         self._forget_plan()
         self._try(lambda: self._display.close(self.view))
 
@@ -229,77 +263,3 @@ class _Steady:
                 return
             name = type(error).__name__
             _log.error("the terminal display of run %s stopped (%s); the run goes on", clean(self.view.run_id), name)
-
-
-async def show(
-    run: Watched, *, file: TextIO | None = None, width: int | None = None, language: Language | None = None
-) -> Outcome:
-    """Show a run until its log is closed, and give its outcome; failures of the run are values.
-
-    ``file`` is the standard output by default; where it is a terminal the display is live. ``width`` in cells
-    defaults to the terminal's, or 80; ``language`` to that of the run's view.
-
-    Interrupting it (Ctrl-C, or a cancelled task) asks the run to cancel, shows it until it has ended, and then raises
-    what interrupted it; a second interruption leaves at once. A display that fails is logged and changes nothing for
-    the run. Raises :exc:`TerminalExtraMissing` before anything is shown when a live display has no package to draw
-    it.
-    """
-    out = file or sys.stdout or StringIO()
-    view = RunView(run.id, language or run.view.language)
-    steady = _Steady(_display(out, width), view)
-    try:
-        await _follow(run, view, steady)
-        return await run
-    except (asyncio.CancelledError, KeyboardInterrupt):
-        run.cancel(actor="terminal")
-        await _follow(run, view, steady)
-        raise
-    finally:
-        if not view.standing.ended:
-            view.close_transport()
-        steady.close()
-
-
-async def _follow(run: Watched, view: RunView, steady: _Steady) -> None:
-    """Feed the view to the end of the log. Following again repeats nothing: a view knows what it has seen."""
-    async for envelope in run:
-        view.feed(envelope)
-        steady.changed(envelope.type)
-
-
-async def watch(
-    views: AsyncIterable[RunView], *, file: TextIO | None = None, width: int | None = None
-) -> RunView | None:
-    """Show the views of a run that lives elsewhere, as they come, until there are no more; gives the last one.
-
-    ``file`` and ``width`` are those of :func:`show`. A view of another run is shown below the one before it. Leaving
-    it leaves the run alone, so that a display that fails may raise here. Raises :exc:`TerminalExtraMissing` as
-    :func:`show` does, and what ``views`` raise, after the last view was shown.
-    """
-    out = file or sys.stdout or StringIO()
-    faults: list[Exception] = []
-    steady: _Steady | None = None
-    try:
-        async for view in views:
-            if steady is None or steady.view.run_id != view.run_id:
-                if steady is not None:
-                    steady.close()
-                steady = _Steady(_display(out, width), view, faults)
-            steady.view = view
-            steady.changed("")
-            if faults:
-                break
-    finally:
-        if steady is not None:
-            steady.close()
-    if faults:
-        raise faults[0]
-    return None if steady is None else steady.view
-
-
-def _display(file: TextIO, width: int | None) -> _Display:
-    return _LiveDisplay(file, width) if _is_terminal(file) else _PlainDisplay(file, width)
-
-
-def _is_terminal(file: TextIO) -> bool:
-    return file.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
