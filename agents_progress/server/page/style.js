@@ -35,6 +35,7 @@ const RULES = `
   color: var(--text);
   font: var(--agent-progress-font, 1rem/1.5 system-ui, sans-serif);
   overflow-wrap: anywhere;
+  overflow-x: clip;
 }
 [data-status=waiting] { --tone: var(--needs); }
 [data-status=done] { --tone: var(--done); }
@@ -47,6 +48,10 @@ const RULES = `
 h2, h3, p, ul, pre { margin: 0; padding: 0; font: inherit; }
 ul { list-style: none; }
 [dir=auto] { unicode-bidi: isolate; }
+/* Piles of marks stay in their row, and what cannot be broken in the element: no text covers or moves another. */
+[part=title], [part=words], [part=asked], [part=where], [part=tool], li[dir=auto] {
+  overflow: clip; overflow-clip-margin: 6px;
+}
 svg {
   display: block; inline-size: 1em; block-size: 1em;
   fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round;
@@ -63,7 +68,7 @@ button, input, a, article { scroll-margin-block: 8rem 4rem; }
   background: var(--ground);
 }
 [part=title] {
-  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden;
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
   color: var(--quiet); font-size: .875em;
 }
 [part=status-row] {
@@ -120,7 +125,9 @@ button[aria-disabled=true] { border-style: dashed; color: var(--quiet); cursor: 
   border: 1px solid var(--edge); border-radius: 8px; background: var(--ground);
 }
 [part=answers] { display: flex; flex-wrap: wrap; gap: .75rem; margin-block-start: .75rem; }
-[part=answers] button { flex: 1 1 6rem; max-inline-size: 12rem; padding-inline: .5rem; min-block-size: 2.75rem; font-weight: 600; }
+[part=answers] button {
+  flex: 1 1 6rem; max-inline-size: 12rem; min-block-size: 2.75rem; padding-inline: .5rem; font-weight: 600;
+}
 [part=approve] { border-color: var(--needs); color: var(--needs); }
 [part=answered] { margin-block-start: .625rem; font-weight: 600; }
 
