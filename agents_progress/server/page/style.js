@@ -48,9 +48,9 @@ const RULES = `
 h2, h3, p, ul, pre { margin: 0; padding: 0; font: inherit; }
 ul { list-style: none; }
 [dir=auto] { unicode-bidi: isolate; }
-/* Piles of marks stay in their row, and what cannot be broken in the element: no text covers or moves another. */
-[part=title], [part=words], [part=asked], [part=where], [part=tool], li[dir=auto] {
-  overflow: clip; overflow-clip-margin: 6px;
+/* Marks can be piled as high and as wide as a text likes; they stay within their own block and cover no other. */
+:is([part=title], [part=asked], [part=tool], [part=where], [part=until], [part=words], li) {
+  overflow: clip; overflow-clip-margin: 4px;
 }
 svg {
   display: block; inline-size: 1em; block-size: 1em;
