@@ -1,11 +1,12 @@
 // A task followed in tabs that come and go. Each scenario is a sentence; prints {sentence: null or what went wrong}.
 
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 
 import { BadSnapshot, Refused } from "../../agents_progress/server/page/client.js";
 import { FEEDS } from "../../agents_progress/server/page/tab.js";
 import { followTask } from "../../agents_progress/server/page/task.js";
-import { CHECKED, SUCCEEDED, dice, json, refusal, stream } from "./fake.mjs";
+import { BYE, CHECKED, SUCCEEDED, dice, frames, json, refusal, stream } from "./fake.mjs";
 import { FAILED, Locks, PAUSED, Server, Time, kept, settled, tabOf, url, viewOf, words } from "./stage.mjs";
 
 const scenarios = new Map();
@@ -39,6 +40,9 @@ function follow(tab, run_id, options = {}) {
   return seen;
 }
 
+const listeners = ({ page, network }) =>
+  getEventListeners(page, "visibilitychange").length + getEventListeners(network, "online").length;
+
 const opens = ({ links }) => links.map(({ open }) => open);
 const times = (count, value) => Array.from({ length: count }, () => value);
 
@@ -57,7 +61,8 @@ scenario("whoever follows the same run shares one feed, and is told the same", a
     assert.deepEqual(views, all[0].views);
     assert.deepEqual([views[0], views.at(-1), end], [["A", 3, "running"], ["A", 6, "failed"], "failed"]);
   }
-  assert.equal(time.waiting, 0);
+  assert.deepEqual(all[0].views.filter(([, seq]) => seq === 6), times(2, ["A", 6, "failed"]));
+  assert.deepEqual([time.waiting, listeners(tab)], [0, 0]);
 });
 
 scenario("whoever comes later is told at once what is known", async () => {
@@ -130,6 +135,7 @@ scenario("who leaves leaves alone, and with the last one the feed is closed", as
   other.leaving.abort(reason);
   await time.pass(60_000);
   assert.deepEqual([other.end, server.open.size, server.requests.length, time.waiting], [reason, 0, 1, 0]);
+  assert.equal(listeners(tab), 0);
 });
 
 scenario("whoever comes right after the last one left has the feed at once", async () => {
@@ -152,6 +158,21 @@ scenario("who has left before asks for nothing", async () => {
   await assert.rejects(followTask(url("A"), { tab, signal: AbortSignal.abort(reason) }), reason);
   await time.pass(10_000);
   assert.equal(server.requests.length, 0);
+});
+
+scenario("who leaves after its feed went to another one takes nothing away", async () => {
+  const { server, time, tab } = stage();
+  server.say("A", ...PAUSED);
+  server.seal("A");
+  for (const name of ["B", "C"]) server.say(name);
+  const first = follow(tab, "A");
+  await time.pass(100);
+  follow(tab, "B");
+  follow(tab, "C");
+  await settled();
+  first.leaving.abort();
+  await time.pass(10_000);
+  assert.deepEqual([server.most, [...server.open].map(({ run_id }) => run_id)], [1, ["B"]]);
 });
 
 // In many tabs.
@@ -236,6 +257,15 @@ scenario("a page that is opened behind another one asks nothing until it is show
   tab.show(true);
   await settled();
   assert.equal(seen.end, "failed");
+});
+
+scenario("a page that is hidden while it waits for a lock opens no feed", async () => {
+  const { server, time, tab } = stage({ locks: new Locks() });
+  server.say("A");
+  follow(tab, "A");
+  tab.show(false);
+  await time.pass(10_000);
+  assert.deepEqual([server.most, tab.locks.held.size], [0, 0]);
 });
 
 scenario("a view with a hole is not gone on from when the page is shown again", async () => {
@@ -339,6 +369,45 @@ scenario("who goes on while the run before is still read is told nothing more of
   assert.deepEqual([...server.open].map(({ run_id }) => run_id), ["A.2"]);
 });
 
+scenario("who goes on while a feed says its last is told nothing more of that", async () => {
+  const { server, time, tab } = stage();
+  const wire = frames(server.say("A", ...PAUSED).steps) + BYE;
+  server.say("A.2", ...words(0, 3));
+  server.instead.set("A/events", stream(wire, { size: () => 9_999 }));
+  const seen = follow(tab, "A", { onView: (view, { run_id, goOn }) => {
+    seen.views.push([run_id, view.seq]);
+    goOn("A.2");
+  } });
+  await time.pass(1_000);
+  assert.deepEqual(seen.views, [["A", 3], ["A.2", 4]]);
+});
+
+scenario("who goes on while the server is asked goes there, and was not cut off", async () => {
+  for (const late of [false, true]) {
+    const { server, time, tab } = stage();
+    server.say("A", ...PAUSED);
+    server.seal("A");
+    server.say("A.2");
+    const seen = follow(tab, "A");
+    await time.pass(500);
+    if (late) {
+      server.instead.set("A", () => {
+        seen.places[0].goOn("A.2");
+        return json({ continued_as: "A.3" });
+      });
+      await time.pass(2_000);
+    } else {
+      server.mute = true;
+      await time.pass(2_000);
+      server.mute = false;
+      seen.places[0].goOn("A.2");
+      await settled();
+    }
+    assert.deepEqual([seen.views.at(-1), seen.end], [["A.2", 1, "running"], undefined]);
+    assert.ok(seen.links.every(({ open }) => open));
+  }
+});
+
 scenario("a paused run in a tab without the feed is gone on from, too", async () => {
   const { server, time, tab } = stage();
   server.say("A");
@@ -407,11 +476,30 @@ scenario("a closed log that shows no end is unknown, and not asked about for eve
   const { server, time, tab } = stage();
   server.say("A");
   server.say("B", ["brand.new", {}]);
-  server.seal("B");
   follow(tab, "A");
   const seen = follow(tab, "B");
+  await time.pass(1_000);
+  server.seal("B");
   await time.pass(60_000);
-  assert.deepEqual([seen.end, server.asked.filter((one) => one.startsWith("B"))], ["unknown", ["B/snapshot", "B"]]);
+  const asked = server.requests.filter(({ run_id }) => run_id === "B");
+  assert.deepEqual(asked.map(({ what }) => what), ["/snapshot", "", "/snapshot", ""]);
+  assert.equal(asked[2].headers.get("if-none-match"), '"2"'); // what is wrong with it is the journal's own
+  assert.deepEqual([seen.end, seen.view.standing.closed, seen.views.length], ["unknown", true, 2]);
+});
+
+scenario("a log that was closed after it was looked at is looked at once more", async () => {
+  const { server, time, tab } = stage();
+  server.say("A");
+  const run = server.say("B", SUCCEEDED);
+  server.instead.set("B", () => {
+    if (!run.sealed) server.say("B", CHECKED);
+    run.sealed = true;
+    return json({ sealed: true, seq: run.steps.length, continued_as: null });
+  });
+  follow(tab, "A");
+  const seen = follow(tab, "B");
+  await time.pass(10_000);
+  assert.equal(seen.end, "done");
 });
 
 // Outages.
@@ -475,6 +563,9 @@ scenario("a server that is away is asked ever more slowly, and when it says", as
   server.instead.clear();
   await time.pass(40_000);
   assert.deepEqual([opens(seen).at(-1), seen.views], [true, [["B", 1, "running"]]]);
+  server.instead.set("B/snapshot", () => refusal(503, "draining"));
+  await time.pass(2_000);
+  assert.deepEqual(seen.links.at(-1).again_ms, 2_000); // it begins anew
 });
 
 scenario("a question that nobody answers counts as lost", async () => {

@@ -6,7 +6,7 @@ import { cleanLines, moreLines } from "./texts.js";
 /** A block of text ends with the first line that ends beyond so many characters: what growing costs depends on it. */
 const BLOCK = 2_000;
 /** A line that is longer than this is broken for the same reason, at a space if there is one near. */
-const LINE = 8_000;
+const LINE = 16_000;
 const NEAR = 200;
 
 export class Answer {
@@ -69,7 +69,7 @@ export function blockEnd(text, before) {
   if (line !== -1 && line < longest) return line + 1;
   if (text.length <= longest + NEAR) return null;
   const from = Math.max(0, longest);
-  const space = text.slice(from, from + NEAR).search(/\s/);
-  const end = from + (space === -1 ? NEAR : space + 1);
+  const space = text.slice(from, longest + NEAR).search(/\s/);
+  const end = space === -1 ? longest + NEAR : from + space + 1;
   return /[\ud800-\udbff]/.test(text[end - 1]) ? end + 1 : end; // never between the halves of a character
 }

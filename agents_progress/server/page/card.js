@@ -33,7 +33,7 @@ export class Card {
     const group = { part: "details-text", dir: "auto", role: "group", "aria-labelledby": `${id}-exactly` };
     this.details = element("pre", { ...group, hidden: row.details === null }, cleanLines(laidOut(row.details ?? "")));
     const tool = element("code", { part: "tool", dir: "auto" }, clean(row.tool));
-    this.what = element("div", { part: "what", id: `${id}-what` }, tool, this.details);
+    this.what = element("div", { part: "what" }, tool, this.details);
     this.where = element("p", { part: "where", dir: "auto" });
     this.until = element("time", { part: "until", hidden: true });
     this.node = element(
@@ -48,7 +48,7 @@ export class Card {
     this.reasonName = element("span", { part: "reason-name" });
     this.reason = element("input", { part: "reason", type: "text", maxlength: LONGEST_REASON, autocomplete: "off" });
     this.reasonRow = element("label", { part: "reason-row" }, this.reasonName, this.reason);
-    const button = { type: "button", "aria-describedby": `${id} ${id}-what` };
+    const button = { type: "button", "aria-describedby": id };
     this.approve = element("button", { part: "approve", ...button });
     this.reject = element("button", { part: "reject", ...button });
     this.buttons = element("div", { part: "answers" }, this.approve, this.reject);

@@ -18,6 +18,8 @@ const SILENCE_MS = 45_000;
 const FIRST_MS = 1_000;
 const LEAST_MS = 100;
 const LONGEST_MS = 15_000;
+/** So long a page may be kept from drawing while envelopes are read. */
+const BUSY_MS = 20;
 /** Of what a server may ask for; a timer that is told much more goes off at once. */
 const MOST_MS = 600_000;
 
@@ -195,6 +197,7 @@ class Follower {
 
   async #read(reader, heard) {
     const decoder = new Decoder();
+    let rested = this.clock.now();
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
       heard();
       const frames = decoder.feed(chunk.value);
@@ -204,6 +207,10 @@ class Follower {
       this.#sentAway = frames.some(({ event }) => event === "bye");
       if (this.#sentAway) return;
       if (this.holed) throw new Error("an envelope is missing or damaged");
+      if (this.clock.now() - rested > BUSY_MS) {
+        await wait(0); // chunks that are here already would leave no room for a drawing
+        rested = this.clock.now();
+      }
     }
   }
 

@@ -16,6 +16,8 @@ const UNNOTICED_MS = 700;
 /** So long the server may take to come back that closed a connection in order. */
 const PLANNED_MS = 5_000;
 const TICK_MS = 1_000;
+/** After such a refusal nothing stays of what was shown; a token that ran out takes nothing away. */
+const NOT_YOURS = ["erased", "forbidden", "not_found"];
 const Base = globalThis.HTMLElement ?? class {};
 
 export class AgentProgress extends Base {
@@ -99,8 +101,9 @@ export class AgentProgress extends Base {
   }
 
   #start(src) {
-    if (src !== this.#src || this.#error !== null) this.#clear();
+    if (src !== this.#src) this.#clear();
     this.#src = src;
+    this.#error = null;
     if (src === "") return;
     this.#tick = setInterval(() => this.#drawSoon(), TICK_MS);
     this.#follow(src, (this.#following = new AbortController()).signal);
@@ -110,7 +113,7 @@ export class AgentProgress extends Base {
   #clear() {
     this.#panel?.leave();
     this.#panel = null;
-    this.#view = this.#error = null;
+    this.#view = null;
     this.shadowRoot.replaceChildren();
   }
 
@@ -137,9 +140,9 @@ export class AgentProgress extends Base {
   }
 
   #refuse(error) {
-    if (error.code === "erased") this.#clear();
-    this.#error = error;
     const { status, code } = error;
+    if (NOT_YOURS.includes(code)) this.#clear();
+    this.#error = error;
     if (error instanceof Refused) this.#tell("agent-progress-refused", { status, code });
   }
 

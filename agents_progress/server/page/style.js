@@ -165,6 +165,8 @@ a { color: var(--accent); }
   position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap;
 }
 
+/* On a low screen, or one that is much enlarged, the head would take the room of what is read. */
+@media (max-height: 30rem) { [part=head] { position: static; } }
 @media (prefers-reduced-motion: reduce) { [part=status] svg { animation: none !important; } }
 @media (forced-colors: active) {
   [part=question] { border-color: Highlight; }

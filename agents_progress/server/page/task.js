@@ -169,6 +169,7 @@ class Task {
       over = leave === null ? await this.#ask(signal, (until) => this.#look(until)) : await this.#stream(signal, leave);
       signal.throwIfAborted();
     }
+    if (this.#view.standing.closed) return;
     this.#view.closeTransport();
     this.#see(this.#view);
   }
