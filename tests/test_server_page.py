@@ -17,6 +17,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from agents_progress.journal import MemoryJournal
+from agents_progress.labels import label
+from agents_progress.messages import LANGUAGES
 from agents_progress.server import runs_app
 from agents_progress.server.pages import MEDIA_TYPES, PAGE_PATHS
 
@@ -135,6 +137,11 @@ def test_the_document_holds_no_code_no_style_and_no_address_of_another_place() -
     linked = re.findall(r'(?:href|src)="([^"]*)"', DOCUMENT)
     assert linked
     assert {f"page/{name}" for name in PARTS} >= set(linked)
+
+
+def test_the_document_says_in_every_language_that_it_needs_scripts() -> None:
+    (said,) = re.findall(r"<noscript>(.*)</noscript>", DOCUMENT, re.DOTALL)
+    assert re.findall(r"<p[^>]*>(.+)</p>", said) == [label("needs_script", language) for language in LANGUAGES]
 
 
 @pytest.mark.parametrize("name", [name for name in PARTS if name.endswith((".css", ".svg"))])

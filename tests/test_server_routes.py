@@ -140,6 +140,26 @@ async def test_a_list_goes_on_after_a_run_that_its_caller_may_see(
     assert {(answer.status_code, code(answer)) for answer in refused.values()} == {(400, "bad_query")}
 
 
+async def test_a_list_says_whether_there_are_older_runs_of_what_was_asked(
+    journal: MemoryJournal, ada: httpx.AsyncClient
+) -> None:
+    for run_id in ("r1", "r2", "r3"):
+        await write(journal, done(run_id))
+    await write(journal, live("r4"), sealed=False)
+    await write(journal, live("b0"), BOB, sealed=False)
+    for query, listed, older in (
+        ("", ["r4", "r3", "r2", "r1"], False),
+        ("?limit=4", ["r4", "r3", "r2", "r1"], False),
+        ("?limit=3", ["r4", "r3", "r2"], True),
+        ("?limit=2&before=r3", ["r2", "r1"], False),
+        ("?limit=1&before=r3", ["r2"], True),
+        ("?limit=1&status=running", ["r4"], False),
+        ("?before=r1", [], False),
+    ):
+        found = (await ada.get(f"/runs{query}")).json()
+        assert ([row["run_id"] for row in found["runs"]], found["older"]) == (listed, older), query
+
+
 async def test_a_row_shows_what_is_worked_on_and_what_it_cost(journal: MemoryJournal, ada: httpx.AsyncClient) -> None:
     counts = {
         "requests": 1,

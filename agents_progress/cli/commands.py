@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from agents_progress.cli.doctor import doctor
 from agents_progress.cli.export import export
@@ -20,7 +20,7 @@ from agents_progress.cli.serve import serve
 from agents_progress.cli.tail import TOKEN, tail
 from agents_progress.cli.why import why
 from agents_progress.journal import DEFAULT_URL
-from agents_progress.messages import LANGUAGES
+from agents_progress.messages import LANGUAGES, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,8 @@ COMMANDS: Final = (
         "list the newest runs of a journal",
         (
             _JOURNAL,
+            _option("--status", choices=get_args(Status), metavar="STATUS", help="those of this status, as running"),
+            _option("--before", metavar="RUN_ID", help="those that began before this one"),
             _option("--limit", type=_at_least_one, default=20, metavar="N", help="at most so many (default: 20)"),
             _JSON,
             _LANGUAGE,

@@ -4,38 +4,42 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 from typing import Any
 
+from agents_progress.cli.listing import table
 from agents_progress.cli.printing import FINE, say, say_json
 from agents_progress.cli.stored import asked, continuation, stored_view
+from agents_progress.glance import Glance
 from agents_progress.journal import Journal, RunRow
+from agents_progress.journal.base import continued
 from agents_progress.labels import label
 from agents_progress.messages import Language, sentence
-from agents_progress.plaintext import clean, cut
+from agents_progress.plaintext import clean
 from agents_progress.render import render
 from agents_progress.view import RunView
 
 
 def runs(chosen: argparse.Namespace) -> int:
-    rows = asked(chosen.journal, lambda journal: journal.runs(limit=chosen.limit))
-    newest = {row.task_id: row.run_id for row in reversed(rows)}  # they come newest first
-    later = {row.run_id: newest[row.task_id] for row in rows if row.standing.outcome == "paused"}
-    continued = {run_id: other for run_id, other in later.items() if run_id != other}
+    async def question(journal: Journal) -> tuple[list[RunRow], dict[str, str]]:
+        rows = await journal.runs(status=chosen.status, before=chosen.before, limit=chosen.limit)
+        return rows, await continued(journal, rows)
+
+    rows, later = asked(chosen.journal, question)
     if chosen.json:
-        say_json([_run_fields(row, continued.get(row.run_id), chosen.language) for row in rows])
+        say_json([_run_fields(row, later.get(row.run_id), chosen.language) for row in rows])
         return FINE
-    width = max((len(row.run_id) for row in rows), default=0)
-    for row in rows:
-        remark = f"(continued as {continued[row.run_id]})" if row.run_id in continued else ""
-        title = cut(clean(row.title or ""), 60)
-        columns = (f"{row.run_id:<{width}}", f"{row.status:<10}", f"{row.seq:>6}", row.updated_at, title, remark)
-        say(clean("  ".join(columns).rstrip()))
+    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+    for line in table(rows, later, chosen.language, width) if rows else ():
+        say(line)
     if not rows:
-        say(f"no runs in {clean(chosen.journal)}")
+        such = "such " if chosen.status or chosen.before else ""
+        say(f"no {such}runs in {clean(chosen.journal)}")
     return FINE
 
 
 def _run_fields(row: RunRow, continued_as: str | None, language: Language) -> dict[str, Any]:
+    glance = row.glance or Glance()
     return {
         "run_id": row.run_id,
         "task_id": row.task_id,
@@ -45,8 +49,12 @@ def _run_fields(row: RunRow, continued_as: str | None, language: Language) -> di
         "seq": row.seq,
         "started_at": row.started_at,
         "updated_at": row.updated_at,
+        "last_event_age": row.silent_s,
         "labels": dict(row.labels),
         "continued_as": continued_as,
+        "activity": glance.activity,
+        "usage": glance.usage,
+        "cost": glance.cost,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError, with_config
@@ -84,11 +84,12 @@ async def list_runs(call: Call) -> Response:
     wanted = asked.filters(call.request, call.service.limits.listed)
     journal, scope = call.service.journal, call.principal.scope
     try:
-        rows = await journal.runs(**asdict(wanted), scope=scope)
+        found = await journal.runs(**asdict(replace(wanted, limit=wanted.limit + 1)), scope=scope)
     except (RunNotFound, RunErased):
         raise Refusal("bad_query", "before is a run that can be seen") from None
+    rows = found[: wanted.limit]
     later = await continued(journal, rows, scope)
-    return Answer({"runs": [fields(row, later.get(row.run_id)) for row in rows]})
+    return Answer({"runs": [fields(row, later.get(row.run_id)) for row in rows], "older": len(found) > len(rows)})
 
 
 async def show(call: RunCall) -> Response:

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import pytest
 
-from agents_progress.labels import label
+from agents_progress.labels import Label, label
 from agents_progress.messages import MESSAGES, sentence
 from agents_progress.testing.contract.logs import Log
 
-from .forged import HOSTILE, OPEN, STATUSES, asked, begun, ended, working
+from .forged import HOSTILE, OPEN, STATUSES, asked, begun, working
 from .host import Host, hosting
 from .tab import Tab, Tabs
 from .wire import wired
@@ -270,6 +270,24 @@ async def test_a_server_that_is_away_is_said_to_be_and_the_list_heals(host: Host
         await tabs.close()
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "name"), [(403, "forbidden", "refusal_forbidden"), (400, "bad_query", "refusal_other")]
+)
+async def test_a_list_that_is_refused_says_why_and_is_not_asked_for_again(
+    host: Host, tabs: Tabs, status: int, code: str, name: Label
+) -> None:
+    tab = await tabs.open(origins=[host.url])
+    tab.excuse(str(status))
+    await tab.page.clock.install()
+    refused = {"error": {"code": code, "message": "not this"}}
+    await tab.page.route("**/runs", lambda route: route.fulfill(status=status, json=refused))
+    await tab.page.goto(host.page())
+    await tab.page.get_by_role("status").filter(has_text=label(name, "en", code=code)).wait_for()
+    await tab.page.unroute("**/runs")
+    await tab.page.clock.fast_forward(60_000)
+    assert ("GET", "/runs") not in host.counted.requests
+
+
 # Who looks.
 
 
@@ -318,31 +336,38 @@ async () => {
   const { Table } = await import("./page/table.js");
   const { folded, rowTexts } = await import("./page/listing.js");
   const { runs } = await (await fetch("runs?limit=200")).json();
-  const best = (act) => Math.min(...Array.from({ length: 7 }, () => {
-    const begun = performance.now();
-    act();
-    return performance.now() - begun;
-  }));
+  const best = async (act) => {
+    const took = [];
+    for (let times = 0; times < 7; times += 1) {
+      await new Promise(requestAnimationFrame); // what the time before changed has been laid out by then
+      await new Promise((next) => setTimeout(next));
+      const begun = performance.now();
+      act();
+      took.push(performance.now() - begun);
+    }
+    return Math.min(...took);
+  };
   const texts = (since_s) => folded(runs).map((row) => rowTexts(row, "en", since_s));
   let table;
-  const first = best(() => {
+  const first = await best(() => {
     table?.element.remove();
     table = new Table("heading");
     table.show(texts(0), "en");
     document.body.append(table.element);
   });
   let since_s = 0;
-  return { rows: runs.length, first, again: best(() => table.show(texts(since_s += 3), "en")) };
+  return { rows: runs.length, first, again: await best(() => table.show(texts(since_s += 3), "en")) };
 }
 """
 
 
+@pytest.mark.timeout(180)
 async def test_a_thousand_runs_are_paged_and_two_hundred_are_drawn_and_refreshed_in_no_time(
     host: Host, tabs: Tabs
 ) -> None:
-    for number in range(1000):
-        await host.write(ended(begun(f"run-{number:04}")), sealed=True)
-    tab = await opened(host, tabs, "#?limit=200", 200)
+    logs = [working(begun(f"run-{number:04}")) for number in range(1000)]
+    await asyncio.gather(*(host.append(log.envelopes) for log in logs))
+    tab = await tabs.open(host.page() + "#?limit=200")
     seen = [row["run"] for row in await rows(tab, 200)]
     for page in range(1, 5):
         await tab.page.get_by_role("link", name=label("older_runs", "en")).click()

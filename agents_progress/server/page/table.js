@@ -51,11 +51,12 @@ export class Table {
     for (const [column, name] of Object.entries(COLUMNS)) write(this.#heads[column], label(name, language));
     mark(this.element, { "data-costs": rows.some(({ cost }) => cost !== UNKNOWN) });
     const wanted = new Set(rows.map(({ name }) => name));
-    this.#dropOthers(wanted);
+    const selected = this.#selected(); // asked before anything changes: each answer would lay the page out anew
+    this.#dropOthers(wanted, selected);
     let place = this.#body.firstChild;
     for (const texts of rows) {
       const row = this.#row(texts.name);
-      if (!isSelected(row.element)) row.draw(texts, language);
+      if (!selected.has(row)) row.draw(texts, language);
       const isNew = row.element.parentNode === null; // it comes before a row that has yet to go
       while (!isNew && place !== null && !wanted.has(place.dataset.run)) place = place.nextSibling;
       if (row.element === place) place = place.nextSibling;
@@ -68,19 +69,22 @@ export class Table {
     return this.#rows.get(name);
   }
 
-  #dropOthers(wanted) {
-    for (const [name, { element }] of this.#rows) {
-      if (wanted.has(name) || element.contains(document.activeElement) || isSelected(element)) continue;
-      element.remove();
+  /** Rows of which some text is selected. */
+  #selected() {
+    const selection = document.getSelection();
+    if (selection === null || selection.isCollapsed) return new Set();
+    return new Set([...this.#rows.values()].filter((row) => selection.containsNode(row.element, true)));
+  }
+
+  #dropOthers(wanted, selected) {
+    const { activeElement } = document;
+    for (const [name, row] of this.#rows) {
+      if (wanted.has(name) || selected.has(row) || row.element.contains(activeElement)) continue;
+      row.element.remove();
       this.#rows.delete(name);
     }
   }
 }
-
-const isSelected = (element) => {
-  const selection = document.getSelection();
-  return selection !== null && !selection.isCollapsed && selection.containsNode(element, true);
-};
 
 class Row {
   #icon = element("span", { class: "icon", "aria-hidden": "true" });
