@@ -47,6 +47,10 @@ const RULES = `
 h2, h3, p, ul, pre { margin: 0; padding: 0; font: inherit; }
 ul { list-style: none; }
 [dir=auto] { unicode-bidi: isolate; }
+/* Marks can be piled as high and as wide as a text likes; they stay within their own block and cover no other. */
+:is([part=title], [part=asked], [part=tool], [part=where], [part=until], [part=words], li) {
+  overflow: clip; overflow-clip-margin: 4px;
+}
 svg {
   display: block; inline-size: 1em; block-size: 1em;
   fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round;
