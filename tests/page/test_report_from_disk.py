@@ -12,7 +12,7 @@ import pytest
 from agents_progress import cli, demo, open_journal
 
 from .tab import Tabs
-from .test_page_access import audited
+from .test_page_axe import audited
 from .test_page_pictures import pictures
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
