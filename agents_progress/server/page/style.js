@@ -35,6 +35,7 @@ const RULES = `
   color: var(--text);
   font: var(--agent-progress-font, 1rem/1.5 system-ui, sans-serif);
   overflow-wrap: anywhere;
+  overflow-x: clip;
 }
 [data-status=waiting] { --tone: var(--needs); }
 [data-status=done] { --tone: var(--done); }
@@ -66,7 +67,10 @@ button, input, a, article { scroll-margin-block: 8rem 4rem; }
   border-start-start-radius: inherit; border-start-end-radius: inherit;
   background: var(--ground);
 }
-[part=title] { color: var(--quiet); font-size: .875em; }
+[part=title] {
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
+  color: var(--quiet); font-size: .875em;
+}
 [part=status-row] {
   display: flex; align-items: center; gap: .75rem; min-block-size: 2.25rem; margin-block-start: .125rem;
 }
@@ -121,7 +125,9 @@ button[aria-disabled=true] { border-style: dashed; color: var(--quiet); cursor: 
   border: 1px solid var(--edge); border-radius: 8px; background: var(--ground);
 }
 [part=answers] { display: flex; flex-wrap: wrap; gap: .75rem; margin-block-start: .75rem; }
-[part=answers] button { flex: 0 1 10rem; padding-inline: .5rem; min-block-size: 2.75rem; font-weight: 600; }
+[part=answers] button {
+  flex: 1 1 6rem; max-inline-size: 12rem; min-block-size: 2.75rem; padding-inline: .5rem; font-weight: 600;
+}
 [part=approve] { border-color: var(--needs); color: var(--needs); }
 [part=answered] { margin-block-start: .625rem; font-weight: 600; }
 
