@@ -36,7 +36,7 @@ def played() -> dict[str, str | None]:
 
 def test_every_scenario_is_played() -> None:
     assert list(played()) == SCENARIOS
-    assert len(SCENARIOS) == 41
+    assert len(SCENARIOS) == 43
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
