@@ -59,8 +59,10 @@ TITLES: Final[dict[Language, dict[str, str]]] = {
 }
 
 
-async def main(journal_url: str, fast: bool = False, language: Language = "en") -> int:
+async def main(journal_url: str, fast: bool = False, language: Language = "en", *, ask: bool = False) -> int:
     """Play the demo into a journal and give its exit code: 0 when the check accepted the answer, 1 otherwise.
+
+    With ``ask`` the person at the terminal answers its question; otherwise it answers by itself.
 
     It takes about nine seconds, with ``fast`` less than one. A journal that cannot be used is refused at once.
     """
@@ -82,8 +84,8 @@ async def main(journal_url: str, fast: bool = False, language: Language = "en") 
 
         _say(words["opening"])
         async with refund_a_broken_cup("The cup in order 4711 arrived broken.") as run:
-            outcome = await show(run)
-        if outcome.kind == "paused":
+            outcome = await show(run, ask=ask)
+        if outcome.kind == "paused" and not ask:
             await asyncio.sleep(1.5 * unit)
             _say(words["asks"].format(details=run.view.interactions["ask-1"].details))
             await asyncio.sleep(1.5 * unit)

@@ -6,6 +6,7 @@ forgotten. The rows are cut or wrapped to a width in cells, and name a style tha
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -30,6 +31,7 @@ __all__ = [
     "answer_of",
     "ending_texts",
     "found_texts",
+    "laid_out",
     "lines",
     "open_questions",
     "question_text",
@@ -40,6 +42,8 @@ __all__ = [
     "wrapped",
 ]
 
+_piece: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+"""A string, a sign or a word of JSON."""
 _line_end: Final = re.compile(r"\r\n|\r|\n")
 LEAST_WIDTH: Final = 4
 _INDENT: Final = "  "
@@ -199,8 +203,33 @@ def open_questions(view: RunView) -> list[Interaction]:
 def _question_lines(row: Interaction, language: Language, width: int, most: int | None) -> Iterator[Line]:
     """An open question with what is asked, exactly, where the application discloses that."""
     yield from (Line("question", text) for text in wrapped(question_text(row, language), width, most, "? "))
-    if row.details:
-        yield from (Line("asked", _INDENT + text) for text in wrapped(row.details, width - len(_INDENT), most))
+    details = row.details or ""
+    for text in laid_out(details) if from_right(details) else [details] if details else []:
+        yield from (Line("asked", _INDENT + part) for part in wrapped(text, width - len(_INDENT), most))
+
+
+def laid_out(details: str) -> list[str]:
+    """JSON with a row for each field; any other text line by line. Not cleaned.
+
+    Nothing is left out, rounded or put in another order, and nothing follows what is written from right to left.
+    """
+    try:
+        json.loads(details)
+    except (ValueError, RecursionError):
+        return details.splitlines() or [""]
+    rows, depth, before = [""], 0, "."
+    for piece in _piece.findall(details):
+        closing = piece in "}]"
+        depth -= closing
+        if (before in ("{", "[", ",") and not closing) or (closing and before not in "{["):
+            rows.append("  " * depth)
+        text = json.dumps(json.loads(piece), ensure_ascii=False) if piece.startswith('"') else piece
+        rows[-1] += f"{text} " if piece == ":" else text
+        if piece == ":" and from_right(rows[-1]):
+            rows.append("  " * (depth + 1))
+        depth += piece in "{["
+        before = piece
+    return rows
 
 
 def question_text(row: Interaction, language: Language) -> str:

@@ -103,16 +103,16 @@ def test_every_step_of_every_vector_is_said_alike(tmp_path: Path) -> None:
             json.dumps({**step, "run_id": RUN}) if isinstance(step, dict) else json.dumps(step)
             for step in case["events"]
         ]
-        logs += [list(steps[:size]) for size in range(len(steps) + 1) for _ in range(6)]
+        logs += [list(steps[:size]) for size in range(len(steps) + 1) for _ in range(2)]
     found = compared(logs, tmp_path)
-    assert len(found) > 500 and any(one["answer"] for one in found) and any(one["ending"] for one in found)
+    assert len(found) > 200 and any(one["answer"] for one in found) and any(one["ending"] for one in found)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_valid_and_damaged_logs_are_said_alike_in_python_and_in_the_browser(part: int, tmp_path: Path) -> None:
-    found = compared(many(part), tmp_path)
+    found = compared(many(part)[::3], tmp_path)
     for name in ("ending", "open_questions", "questions", "activities", "found", "answer"):
-        assert sum(bool(one[name]) for one in found) > 10, name
+        assert sum(bool(one[name]) for one in found) > 2, name
     assert all(any(one["work"][place] for one in found) for place in range(3))
 
 
@@ -141,7 +141,7 @@ def rows() -> list[Activity]:
     lasting = [None, 0, 1, 999, 1000, 1005, 1125, 2**53, 10**18, 10**30, *(random.randrange(10**7) for _ in range(400))]
     states: Any = ("requested", "running", "returned", "failed", "rejected", "skipped")
     found: list[Activity] = []
-    for number in range(2000):
+    for number in range(900):
         texts = [random.choice((None, "", *HOSTILE)) for _ in range(4)]
         row = Activity("a/b/c", "function", "n", texts[0] or "", state=states[number % 6], reused=number % 5 == 0)
         row.note, row.summary, row.message = texts[1:]
@@ -166,7 +166,7 @@ def texts() -> list[str]:
     edges = {code for first, last in UNSAFE for code in (first - 1, first, last, last + 1) if code >= 0}
     pieces = [*HOSTILE, *map(chr, sorted(edges)), *"ab\r\n\t\r\n", "\r\n", "流", "🙂"]
     random = Random(3)
-    made = [*pieces, *("".join(random.choices(pieces, k=12)) for _ in range(3000))]
+    made = [*pieces, *("".join(random.choices(pieces, k=12)) for _ in range(1500))]
     return [text for text in made if PAIRED.search(text) is None]
 
 
@@ -176,7 +176,7 @@ def test_a_text_is_made_harmless_alike_at_once_and_as_it_grows(tmp_path: Path) -
     answers = driven("texts.mjs", asked, tmp_path)
     for text, answer in zip(texts(), answers, strict=True):
         assert answer == {"clean": clean(text), "lines": in_lines(text), "grown": in_lines(text)}, text
-    assert len(answers) > 2000
+    assert len(answers) > 1000
 
 
 def test_every_character_is_made_harmless_alike(tmp_path: Path) -> None:

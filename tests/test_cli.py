@@ -350,18 +350,18 @@ def test_doctor_names_what_is_installed_and_whether_it_was_verified(
 
 
 def test_demo_gets_its_options_and_gives_its_code(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, bool, str]] = []
+    asked: list[tuple[str, bool, str, bool]] = []
     demo = types.ModuleType("agents_progress.demo")
 
-    async def main(journal_url: str, fast: bool, language: str) -> int:
-        asked.append((journal_url, fast, language))
+    async def main(journal_url: str, fast: bool, language: str, *, ask: bool) -> int:
+        asked.append((journal_url, fast, language, ask))
         return 1
 
     demo.main = main  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "agents_progress.demo", demo)
     assert command("demo", "--fast", "--language", "zh", "--journal", "memory://").code == 1
-    assert command("demo").code == 1
-    assert asked == [("memory://", True, "zh"), (DEFAULT_URL, False, "en")]
+    assert command("demo", "--ask").code == 1
+    assert asked == [("memory://", True, "zh", False), (DEFAULT_URL, False, "en", True)]
 
 
 def test_an_interrupted_command_leaves_with_130(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

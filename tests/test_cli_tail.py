@@ -31,7 +31,7 @@ LOG = story(words=2)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(cli.tail, "_LOOK_S", 0.01)
+    monkeypatch.setattr(cli.followed, "LOOK_S", 0.01)
 
 
 async def told(command: Command, *arguments: str) -> Printed:
@@ -312,7 +312,7 @@ async def test_a_tail_of_a_journal_goes_on_with_the_run_that_continues_a_paused_
 async def test_a_journal_that_goes_away_while_an_answer_is_waited_for_ends_no_tail(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, faults = cli.tail.continuation, 2
+    real, faults = cli.followed.continuation, 2
 
     async def shaky(journal: Journal, view: RunView) -> Any:
         nonlocal faults
@@ -321,7 +321,7 @@ async def test_a_journal_that_goes_away_while_an_answer_is_waited_for_ends_no_ta
             raise JournalUnavailable("away")
         return await real(journal, view)
 
-    monkeypatch.setattr(cli.tail, "continuation", shaky)
+    monkeypatch.setattr(cli.followed, "continuation", shaky)
     async with written(tmp_path) as (journal, option):
         await journal.append(story(outcome="paused"))
         await journal.seal("run-1")
@@ -351,13 +351,13 @@ async def test_a_journal_that_goes_away_for_a_while_loses_no_tail(
                 raise JournalUnavailable("away")
 
     monkeypatch.setattr(SQLiteJournal, "tail", shaky)
-    monkeypatch.setattr(cli.tail, "stored_view", begun)
+    monkeypatch.setattr(cli.followed, "stored_view", begun)
     async with written(tmp_path) as (journal, option):
         await journal.append(LOG)
         await journal.seal("run-1")
         printed = await told(command, "run-1", *option)
         assert printed.code == 0 and faults == 0
-        monkeypatch.setattr(cli.tail, "_PATIENCE_S", -1.0)
+        monkeypatch.setattr(cli.followed, "PATIENCE_S", -1.0)
         faults = 1
         given_up = await told(command, "run-1", *option)
     assert given_up.code == 2 and "away" in given_up.err

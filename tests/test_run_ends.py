@@ -17,6 +17,7 @@ from staging import Prebuilt, log_of, reach, response_created, scripted, started
 from agents_progress import progress
 from agents_progress.errors import NoEventLoop
 from agents_progress.journal import Journal, MemoryJournal, open_journal
+from agents_progress.labels import LABELS
 from agents_progress.testing import ScriptedAPI, call, text, turn, wait
 from agents_progress.verify import equals
 
@@ -260,7 +261,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_a_keyboard_interrupt_asks_for_a_cancel_waits_for_the_ending_and_is_raised_then(tmp_path: Path) -> None:
+def test_keyboard_interrupts_ask_for_a_cancel_wait_for_the_ending_and_are_raised_then(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/runs.db"
     script = subprocess.Popen(
         [sys.executable, "-W", "error", "-c", SCRIPT, url],
@@ -273,8 +274,10 @@ def test_a_keyboard_interrupt_asks_for_a_cancel_waits_for_the_ending_and_is_rais
         assert script.stdout is not None and script.stderr is not None
         assert script.stdout.readline() == "ready\n"
         script.send_signal(signal.SIGINT)
+        assert script.stderr.readline() == LABELS["stop_after_turn"]["en"] + "\n"
+        script.send_signal(signal.SIGINT)
         out, err = script.communicate(timeout=20)
-    assert (script.returncode, out, err) == (130, "interrupted\n", "")
+    assert (script.returncode, out, err) == (130, "interrupted\n", LABELS["stop_at_once"]["en"] + "\n")
 
     async def read() -> Any:
         journal = open_journal(url, create=False)
@@ -283,7 +286,8 @@ def test_a_keyboard_interrupt_asks_for_a_cancel_waits_for_the_ending_and_is_rais
         return log
 
     log = asyncio.run(read())
-    assert log.of("cancel.requested") == [{"mode": "immediate", "actor": "keyboard"}]
+    modes = ("after_turn", "immediate")
+    assert log.of("cancel.requested") == [{"mode": mode, "actor": "keyboard"} for mode in modes]
     assert (log.ending["outcome"], log.ending["requested_by"]) == ("cancelled", "keyboard")
 
 

@@ -648,6 +648,20 @@ async def test_ren_4_wide_labels_are_cut_to_twenty_cells_before_they_are_replace
     assert max(map(cell_count, shown.splitlines())) <= 20
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "gbk", "utf-8"])
+@pytest.mark.parametrize("width", [4, 20, 80])
+async def test_ren_4_a_pipe_of_any_encoding_gets_rows_of_text_and_nothing_else(encoding: str, width: int) -> None:
+    for language in LANGUAGES:
+        for status in get_args(Status):
+            raw = io.BytesIO()
+            file = io.TextIOWrapper(raw, encoding, newline="\n")
+            await show(Playback(pictures.story(status, language)), file=file, width=width, language=language)
+            file.flush()
+            shown = raw.getvalue().decode(encoding)
+            assert BANNED.search(shown) is None
+            assert max(map(cell_count, shown.splitlines())) <= width
+
+
 async def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     file = Screen()

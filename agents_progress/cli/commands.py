@@ -72,7 +72,7 @@ _JSON: Final = _option("--json", action="store_true", help="print JSON")
 
 def _demo(chosen: argparse.Namespace) -> int:
     demo: Any = import_module("agents_progress.demo")
-    code: int = asyncio.run(demo.main(chosen.journal, chosen.fast, chosen.language))
+    code: int = asyncio.run(demo.main(chosen.journal, chosen.fast, chosen.language, ask=chosen.ask))
     return code
 
 
@@ -128,6 +128,7 @@ COMMANDS: Final = (
             ),
             _JOURNAL,
             _option("--continued", action="store_true", help="after a pause, follow the run that goes on"),
+            _option("--answer", action="store_true", help="ask you what the run asks, and follow the run that goes on"),
             _option(
                 "--token-file", metavar="FILE", help=f"where the server's token is (default: the variable {TOKEN})"
             ),
@@ -180,6 +181,11 @@ COMMANDS: Final = (
         "demo",
         _demo,
         "play some runs without a model or a network",
-        (_JOURNAL, _option("--fast", action="store_true", help="do not pause between events"), _LANGUAGE),
+        (
+            _JOURNAL,
+            _option("--fast", action="store_true", help="do not pause between events"),
+            _option("--ask", action="store_true", help="let you answer what the run asks"),
+            _LANGUAGE,
+        ),
     ),
 )

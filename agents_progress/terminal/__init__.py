@@ -90,13 +90,14 @@ async def show(
     out = file or sys.stdout or StringIO()
     language = language or run.view.language
     prompt = Prompt(out, width, language) if ask and can_ask(out) else None
+    left_to_others: set[str] = set()
     while True:
         view = RunView(run.id, language)
         outcome = await _shown(run, view, Steady(display(out, width), view))
         if prompt is None or outcome.kind != "paused":
             return outcome
         try:
-            later = await _answered(run, view, prompt)
+            later = await _answered(run, view, prompt, left_to_others)
             if later is None:
                 return outcome
             await _begun(later)
@@ -139,7 +140,7 @@ async def _follow(run: Watched, view: RunView, steady: Steady) -> None:
         steady.changed(envelope.type)
 
 
-async def _answered(run: Watched, view: RunView, prompt: Prompt) -> Watched | None:
+async def _answered(run: Watched, view: RunView, prompt: Prompt, left_to_others: set[str]) -> Watched | None:
     """The run that goes on from a paused one, with what a person decides here or somebody elsewhere. None: nobody did.
 
     What is asked cannot change meanwhile: the log of a paused run is closed.
@@ -147,9 +148,14 @@ async def _answered(run: Watched, view: RunView, prompt: Prompt) -> Watched | No
     decisions: dict[str, Decided] = {}
     try:
         for question in open_questions(view):
+            name = question.interaction_id
+            if name in left_to_others:
+                continue
             decided = await until(_continued(run), prompt.ask(view, question, with_reason=False))
-            if decided is not None:
-                decisions[question.interaction_id] = decided
+            if decided is None:
+                left_to_others.add(name)
+            else:
+                decisions[name] = decided
     except AnsweredElsewhere:
         prompt.say("refusal_answered")
         return run.continued

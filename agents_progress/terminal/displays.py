@@ -218,6 +218,7 @@ class Steady:
         self._next = time.monotonic()
         self._planned: asyncio.TimerHandle | None = None
         self._broken = False
+        self._closed = False
 
     def changed(self, type_: str) -> None:
         """Draw now, or as soon as the pace allows; what comes meanwhile is drawn with it."""
@@ -231,9 +232,12 @@ class Steady:
     def say(self, text: str) -> None:
         """Tell something that is no fact about the run."""
         self._try(lambda: self._display.say(text))
+        if not self._closed:
+            self.changed(self._type)
 
     def close(self) -> None:
         """Leave the whole of it on the screen."""
+        self._closed = True
         self._forget_plan()
         self._try(lambda: self._display.close(self.view))
 

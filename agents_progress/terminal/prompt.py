@@ -6,9 +6,7 @@ The terminal stays as it is, with its own line editing; while somebody thinks, t
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import re
 import sys
 import threading
 from collections.abc import Awaitable, Coroutine, Iterator
@@ -18,7 +16,7 @@ from agents_progress.labels import Label, label
 from agents_progress.messages import Language
 from agents_progress.payloads import Decision
 from agents_progress.plaintext import printable
-from agents_progress.render import question_text, wrapped
+from agents_progress.render import laid_out, question_text, wrapped
 from agents_progress.rows import Interaction
 from agents_progress.terminal.displays import columns
 from agents_progress.view import RunView
@@ -31,10 +29,8 @@ _CHOICES: Final[dict[str, _Choice]] = {
     **dict.fromkeys(("r", "reject"), "rejected"),
     **dict.fromkeys(("s", "skip"), "skipped"),
 }
-_BREAKS: Final = ("{", "[", ",")
 _MOST_TYPED: Final = 4096
 _MOST_REASON: Final = 500
-_piece: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 class Decided(NamedTuple):
@@ -53,7 +49,10 @@ def can_ask(file: TextIO) -> bool:
     source = sys.stdin
     if source is None or source.closed or not (file.isatty() and source.isatty()):
         return False
-    return os.name != "posix" or os.tcgetpgrp(source.fileno()) == os.getpgrp()  # in the background nobody types
+    try:
+        return os.tcgetpgrp(source.fileno()) == os.getpgrp()  # in the background nobody types
+    except (AttributeError, OSError):  # there are no jobs here
+        return True
 
 
 class Prompt:
@@ -113,9 +112,12 @@ class Prompt:
         self._write(above)
         self._file.write(printable(f"{last} ", self._file.encoding))
         self._file.flush()
-        line = await _typed(sys.stdin)
-        if not line.endswith("\n"):
-            self._write([""])
+        line = ""
+        try:
+            line = await _typed(sys.stdin)
+        finally:
+            if not line.endswith("\n"):
+                self._write([""])  # what is told next begins a row
         if not line:
             raise EOFError
         return line
@@ -123,25 +125,6 @@ class Prompt:
     def _write(self, rows: Iterator[str] | list[str]) -> None:
         self._file.write("".join(f"{printable(row, self._file.encoding)}\n" for row in rows))
         self._file.flush()
-
-
-def laid_out(details: str) -> list[str]:
-    """JSON with a row for each field; any other text line by line. Nothing is left out or put in a new order."""
-    try:
-        json.loads(details)
-    except (ValueError, RecursionError):
-        return details.splitlines() or [""]
-    rows, depth, before = [""], 0, "."
-    for piece in _piece.findall(details):
-        closing = piece in "}]"
-        depth -= closing
-        if (before in _BREAKS and not closing) or (closing and before not in "{["):
-            rows.append("  " * depth)
-        text = json.dumps(json.loads(piece), ensure_ascii=False) if piece.startswith('"') else piece
-        rows[-1] += f"{text} " if piece == ":" else text
-        depth += piece in "{["
-        before = piece
-    return rows
 
 
 async def until(answered: Coroutine[Any, Any, object], asking: Coroutine[Any, Any, T]) -> T:
