@@ -19,6 +19,7 @@ const LONGEST_REASON = 2000;
 /** A card is made for one question as it stands, and sends the digest of that one. */
 export class Card {
   #pending = false;
+  #readonly = false;
   #lookUntil = 0;
   /** What became of the answer, or is to be known before one is given. */
   #said = (_language) => "";
@@ -78,17 +79,18 @@ export class Card {
   draw(row, { view, readonly }) {
     const { language } = view;
     this.language = language;
+    this.#readonly = readonly;
     write(this.title, questionText({ ...row, expires_at: null }, language));
     write(this.exactly, label(explanation(row), language));
     write(this.where, placeText(row, view));
     drawUntil(this.until, row, language);
-    this.#drawControls(row, readonly);
+    this.#drawControls(row);
   }
 
-  #drawControls(row, readonly) {
+  #drawControls(row) {
     const { language } = this;
     const expired = row.expires_at !== null && Date.parse(row.expires_at) <= Date.now();
-    const [off, pending] = [readonly || expired, this.#pending ? "true" : null];
+    const [off, pending] = [this.#readonly || expired, this.#pending ? "true" : null];
     write(this.reasonName, label("answer_reason", language));
     write(this.approve, label("approve", language));
     write(this.reject, label("reject", language));
@@ -117,7 +119,7 @@ export class Card {
   #say(pending, said) {
     this.#pending = pending;
     this.#said = said;
-    this.#drawControls(this.row, false);
+    this.#drawControls(this.row);
   }
 }
 

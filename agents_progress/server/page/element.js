@@ -107,7 +107,7 @@ export class AgentProgress extends Base {
     if (src === "") return;
     this.#tick = setInterval(() => this.#drawSoon(), TICK_MS);
     this.#follow(src, (this.#following = new AbortController()).signal);
-    this.#drawSoon();
+    if (this.#panel !== null) this.#drawSoon(); // what comes within a moment needs no word that it is coming
   }
 
   #clear() {

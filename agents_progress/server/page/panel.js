@@ -48,8 +48,9 @@ export class Panel {
     this.drawFiles = texts(this.files);
     this.drawSources = texts(this.sources, showSource);
     this.announcer = new Announcer((sentence) => write(this.news, sentence));
-    this.scroll = new Scroll(this.end, () => this.#atEnd());
+    this.scroll = new Scroll(this.end, () => this.#look());
     this.more.addEventListener("click", () => this.#toOffered());
+    this.offered = this.end;
   }
 
   /** @param {Shown} shown */
@@ -81,27 +82,36 @@ export class Panel {
     this.#begun = true;
   }
 
-  /** Leads readers to what is new, by themselves if they are elsewhere. */
+  /** Leads readers to what is new: along with it if they are there, and with a button if they are elsewhere. */
   #takeAlong(grown, asked) {
     const unseen = grown && this.scroll.grown();
     if (asked !== null && !this.scroll.sees(asked)) this.#offer(asked);
-    else if (unseen && this.more.hidden) this.#offer(this.answer.node);
+    else if (unseen && this.more.hidden) this.#offer(this.end);
+    this.#look();
   }
 
-  #atEnd() {
-    if (this.target === this.answer.node) mark(this.more, { hidden: true });
-  }
-
-  #offer(target) {
-    this.target = target;
+  /** @param {Element} what the end, or a card */
+  #offer(what) {
+    this.offered = what;
     mark(this.more, { hidden: false });
   }
 
+  /** What is seen, or is gone, is not offered. */
+  #look() {
+    if (!this.more.hidden && (!this.offered.isConnected || this.scroll.sees(this.offered))) this.#withdraw();
+  }
+
   #toOffered() {
-    if (this.target === this.answer.node) this.scroll.toEnd();
-    else this.target.scrollIntoView({ block: "nearest" });
-    this.target.focus({ preventScroll: true }); // the button that had it goes
+    if (this.offered === this.end) this.scroll.toEnd();
+    else this.offered.scrollIntoView({ block: "nearest" });
+    this.#withdraw();
+  }
+
+  /** Takes the button away, and gives the focus that it may have to what it led to. */
+  #withdraw() {
+    const focused = this.more.matches(":focus");
     mark(this.more, { hidden: true });
+    if (focused) (this.offered === this.end ? this.answer.node : this.offered).focus({ preventScroll: true });
   }
 
   /** A lost connection is said once, without its seconds, and that it is back. */

@@ -14,16 +14,17 @@ export class Scroll {
 
   /**
    * @param {Element} end that comes after everything that grows
-   * @param {() => void} onReached when the reader came to the end
+   * @param {() => void} onMoved when the reader went elsewhere
    */
-  constructor(end, onReached) {
+  constructor(end, onMoved) {
     this.end = end;
-    this.onReached = onReached;
+    this.onMoved = onMoved;
     this.look = this.look.bind(this);
   }
 
   /** Watches where the reader goes, whatever it is that scrolls. */
   enter() {
+    this.#boxes = [...boxesAround(this.end)];
     addEventListener("scroll", this.look, { capture: true, passive: true });
     addEventListener("resize", this.look, { passive: true });
   }
@@ -35,13 +36,12 @@ export class Scroll {
 
   /** Begins to follow if the end is seen with what was drawn first: nobody is taken to the end of what is there. */
   begin() {
-    this.#boxes = [...boxesAround(this.end)];
     this.#follows = this.sees(this.end);
   }
 
   look() {
     this.#follows = this.sees(this.end);
-    if (this.#follows) this.onReached();
+    this.onMoved();
   }
 
   /** Takes the reader along. Gives whether there is something new that they do not see. */

@@ -35,6 +35,7 @@ const RULES = `
   color: var(--text);
   font: var(--agent-progress-font, 1rem/1.5 system-ui, sans-serif);
   overflow-wrap: anywhere;
+  overflow-x: clip;
 }
 [data-status=waiting] { --tone: var(--needs); }
 [data-status=done] { --tone: var(--done); }
@@ -47,6 +48,10 @@ const RULES = `
 h2, h3, p, ul, pre { margin: 0; padding: 0; font: inherit; }
 ul { list-style: none; }
 [dir=auto] { unicode-bidi: isolate; }
+/* Marks can be piled as high and as wide as a text likes; they stay within their own block and cover no other. */
+:is([part=title], [part=asked], [part=tool], [part=where], [part=until], [part=words], li) {
+  overflow: clip; overflow-clip-margin: 4px;
+}
 svg {
   display: block; inline-size: 1em; block-size: 1em;
   fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round;
@@ -62,7 +67,10 @@ button, input, a, article { scroll-margin-block: 8rem 4rem; }
   border-start-start-radius: inherit; border-start-end-radius: inherit;
   background: var(--ground);
 }
-[part=title] { color: var(--quiet); font-size: .875em; }
+[part=title] {
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
+  color: var(--quiet); font-size: .875em;
+}
 [part=status-row] {
   display: flex; align-items: center; gap: .75rem; min-block-size: 2.25rem; margin-block-start: .125rem;
 }
@@ -117,7 +125,9 @@ button[aria-disabled=true] { border-style: dashed; color: var(--quiet); cursor: 
   border: 1px solid var(--edge); border-radius: 8px; background: var(--ground);
 }
 [part=answers] { display: flex; flex-wrap: wrap; gap: .75rem; margin-block-start: .75rem; }
-[part=answers] button { flex: 0 1 10rem; padding-inline: .5rem; min-block-size: 2.75rem; font-weight: 600; }
+[part=answers] button {
+  flex: 1 1 6rem; max-inline-size: 12rem; min-block-size: 2.75rem; padding-inline: .5rem; font-weight: 600;
+}
 [part=approve] { border-color: var(--needs); color: var(--needs); }
 [part=answered] { margin-block-start: .625rem; font-weight: 600; }
 
