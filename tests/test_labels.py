@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agents_progress.headings import HEADINGS
 from agents_progress.labels import LABELS, REFUSAL_LABELS, age
 from agents_progress.server.refusals import FOR_NOW, REFUSALS
 
@@ -24,7 +25,7 @@ def test_what_may_be_asked_again_later_is_called_so() -> None:
 
 def test_no_label_claims_that_a_run_is_done() -> None:
     words = ("done", "complete", "success", "finished", "完成", "成功")
-    texts = [text.lower() for by_language in LABELS.values() for text in by_language.values()]
+    texts = [text.lower() for by_language in [*LABELS.values(), *HEADINGS.values()] for text in by_language.values()]
     assert [text for text in texts if any(word in text for word in words)] == []
 
 
@@ -35,3 +36,7 @@ def test_no_label_claims_that_a_run_is_done() -> None:
 def test_an_age_is_said_in_whole_units_of_the_longest_that_fits(seconds: float, said: str) -> None:
     assert age(seconds, "en") == said
     assert age(400 * 86400, "zh") == "400 天"
+
+
+def test_a_report_gives_no_name_of_its_own_to_what_has_one() -> None:
+    assert set(HEADINGS) & set(LABELS) == set()

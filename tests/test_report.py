@@ -23,13 +23,12 @@ from hypothesis import strategies as st
 
 from agents_progress import Envelope, RunView, demo, open_journal
 from agents_progress.journal.base import Origin, RunRow
-from agents_progress.labels import label
 from agents_progress.messages import LANGUAGES, MESSAGES, ROWS, Language
 from agents_progress.outcome import RULES
 from agents_progress.report import gather, page
 from agents_progress.report.drawing import Scale
 from agents_progress.report.page import MOST_DRAWN, MOST_LISTED
-from agents_progress.report.words import duration
+from agents_progress.report.words import duration, word
 from agents_progress.standing import Standing
 from agents_progress.timeline import Timeline
 from tests.commands import AT, Command, journal_with, refused, wire
@@ -94,9 +93,24 @@ def section(root: Node, heading: str) -> Node:
     return found
 
 
-def stored(row: Any, run_id: str = "run-A") -> RunRow:
-    origin = Origin("owner-x", "tenant-x", {"label-x": "label-y"}, "host-x", 424242, row)
-    return RunRow(run_id, "task-1", None, 1, Standing(), AT, AT, origin, False, 0.0, None, 1, 5.0)
+def stored(versions: dict[str, str], run_id: str = "run-A") -> RunRow:
+    origin = Origin("owner-x", "tenant-x", {"label-x": "label-y"}, "host-x", 424242, versions)
+    return RunRow(
+        run_id=run_id,
+        task_id="task-1",
+        title=None,
+        seq=1,
+        standing=Standing(),
+        glance=None,
+        started_at=AT,
+        updated_at=AT,
+        origin=origin,
+        sealed=False,
+        silent_s=0.0,
+        unread_s=None,
+        generation=1,
+        lease_left_s=5.0,
+    )
 
 
 def facts_of(*runs: list[Envelope], language: Language = "en", sealed: bool = True, **more: Any) -> dict[str, Any]:
@@ -185,7 +199,7 @@ def test_the_demo_shows_every_activity_once_in_order_and_with_the_durations_of_i
     assert [span["kind"] for span in spans if span["approximate"]] == ["wait", "gap"]
     assert [span["open"] for span in spans] == [False] * len(spans)
 
-    rows = section(parsed(reported(command, played)), label("timeline", language)).all("tbody")[0].all("tr")
+    rows = section(parsed(reported(command, played)), word("timeline", language)).all("tbody")[0].all("tr")
     names = [row.all("bdi")[0].text for row in rows]
     assert names == [name for _, name, _, _ in expected]
     assert [[int(cell.attributes["value"] or "") for cell in row.all("data")] for row in rows] == [
@@ -200,9 +214,9 @@ def test_the_verdict_comes_first_and_says_what_it_rests_on(command: Command, pla
     first = main.inside[0]
     assert isinstance(first, Node) and first.name == "header"
     assert MESSAGES["done"][language] in first.text and ROWS[10][language] in first.text
-    assert label("report_open", language) not in first.text
+    assert word("report_open", language) not in first.text
     headings = [node.text for node in root.all("h2")]
-    assert headings[0] == label("answer", language).rstrip(":：") and len(headings) == len(set(headings))
+    assert headings[0] == word("answer", language).rstrip(":：") and len(headings) == len(set(headings))
     assert "R-0815" in section(root, headings[0]).text
     decided = [row.all("code")[0].text for row in root.all("tr") if "decided" in row.classes]
     assert decided == ["has_output"]
@@ -219,7 +233,7 @@ def test_either_run_of_a_task_gives_the_whole_of_it(command: Command, played: Pl
 
 def test_the_page_and_the_json_have_the_same_numbers(command: Command, played: Played) -> None:
     facts = json.loads(reported(command, played, 1, "--json"))
-    tokens = section(parsed(reported(command, played)), label("tokens_name", played[2]))
+    tokens = section(parsed(reported(command, played)), word("tokens_name", played[2]))
     counted = [[int(cell.attributes["value"] or "") for cell in row.all("data")] for row in tokens.all("tr")[1:]]
     names = ("input_tokens", "output_tokens", "total_tokens", "cached_tokens", "reasoning_tokens")
     spans = [span["tokens"] for span in facts["timeline"]["spans"] if span["kind"] == "response"]
@@ -391,12 +405,12 @@ def test_a_run_that_goes_on_says_so_and_when_that_was(language: Language) -> Non
     facts = facts_of(log.envelopes, language=language, sealed=False)
     root = parsed(page(facts))
     header = root.all("header")[0]
-    assert label("report_open", language) in header.text and facts["over"] is False
+    assert word("report_open", language) in header.text and facts["over"] is False
     assert [node.attributes["datetime"] for node in header.all("time")] == [WRITTEN]
     (tool,) = (span for span in facts["timeline"]["spans"] if span["kind"] == "tool")
     assert (tool["open"], tool["end_ms"], tool["duration_ms"]) == (True, None, 1000)
     (row,) = (row for row in root.all("tr") if "look" in row.text)
-    assert label("until_last", language, duration=duration(1000)) in row.text
+    assert word("until_last", language, duration=duration(1000)) in row.text
     bars = [node for node in root.all("rect") if {"bar", "tool"} <= node.classes]
     assert [("open" in bar.classes, place(bar, "x") + place(bar, "width")) for bar in bars] == [(True, 100.0)]
 
@@ -416,7 +430,7 @@ def test_a_pruned_run_says_that_its_times_are_gone() -> None:
     root = parsed(page(facts))
     assert facts["status"] == "done" and root.all("svg") == []
     timeline_section = section(root, "Timeline")
-    assert label("times_gone", "en") in timeline_section.text
+    assert word("times_gone", "en") in timeline_section.text
     (row,) = timeline_section.all("tbody")[0].all("tr")
     assert [cell.attributes["value"] for cell in row.all("data")] == ["250"]
 
@@ -430,15 +444,15 @@ def test_thousands_of_spans_are_capped_and_the_page_says_how_many_are_left_out()
     root = parsed(page(facts))
     drawn, listed = root.all("figure")[0], section(root, "Timeline").all("tbody")[0]
     assert len([bar for bar in drawn.all("rect") if "bar" in bar.classes]) == MOST_DRAWN
-    assert [node.text for node in drawn.all("p")] == [label("left_out", "en", count=count - MOST_DRAWN)]
+    assert [node.text for node in drawn.all("p")] == [word("left_out", "en", count=count - MOST_DRAWN)]
     rows = listed.all("tr")
     assert len(rows) == MOST_LISTED + 1
-    assert rows[MOST_LISTED // 2].text == label("left_out", "en", count=count - MOST_LISTED)
+    assert rows[MOST_LISTED // 2].text == word("left_out", "en", count=count - MOST_LISTED)
     assert ("look 1", "look 2999") == (rows[1].all("bdi")[0].text, rows[-1].all("bdi")[0].text)
 
 
 def test_a_task_with_more_runs_says_that_the_older_ones_are_left_out() -> None:
-    words = label("runs_left_out", "en")
+    words = word("runs_left_out", "en")
     shown = [page(facts_of(Log().start().envelopes, older_runs=older)) for older in (True, False)]
     assert [words in html for html in shown] == [True, False]
 
@@ -451,6 +465,43 @@ def test_usage_that_is_not_known_is_a_dash_and_a_part_of_it_at_least_so_much() -
         ["1 Clerk", "10", "5", "15", "–", "–"],
         ["Total (at least)", "10", "5", "15", "–", "–"],
     ]
+
+
+def priced(run_id: str, amount: str | None, *, at_least: bool = False, currency: str = "EUR") -> list[Envelope]:
+    cost = {"amount": amount, "currency": currency, "at_least": at_least}
+    return Log(run_id).start().say("usage.updated", **USAGE, x={} if amount is None else {"cost": cost}).envelopes
+
+
+@pytest.mark.parametrize(
+    ("runs", "cost", "words"),
+    [
+        (
+            [priced("r", "0.1"), priced("r.2", "0.2")],
+            {"amount": "0.3", "currency": "EUR", "at_least": False},
+            "0.3 EUR",
+        ),
+        ([priced("r", "0.10")], {"amount": "0.1", "currency": "EUR", "at_least": False}, "0.1 EUR"),
+        (
+            [priced("r", "1"), priced("r.2", None)],
+            {"amount": "1", "currency": "EUR", "at_least": True},
+            "at least 1 EUR",
+        ),
+        (
+            [priced("r", "1"), priced("r.2", "2", at_least=True)],
+            {"amount": "3", "currency": "EUR", "at_least": True},
+            "at least 3 EUR",
+        ),
+        ([priced("r", "1"), priced("r.2", "2", currency="USD")], None, None),
+        ([priced("r", None)], None, None),
+    ],
+)
+def test_the_cost_is_that_of_all_runs_and_never_too_little(
+    runs: list[list[Envelope]], cost: dict[str, Any] | None, words: str | None
+) -> None:
+    facts = facts_of(*runs)
+    shown = [node.text for node in section(parsed(page(facts)), "Tokens").all("p")]
+    assert facts["cost"] == cost
+    assert shown == ([] if words is None else [f"Cost: {words}"])
 
 
 # Words and places.

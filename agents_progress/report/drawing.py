@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from agents_progress.labels import label
 from agents_progress.messages import Language
 from agents_progress.plaintext import clean, cut
 from agents_progress.report.markup import Markup, element, together
-from agents_progress.report.words import Facts, duration, kind_and_name, state
+from agents_progress.report.words import Facts, duration, kind_and_name, state, word
 
 ROWS: Final = 8
 """Rows of one picture: with its axis a third of a sheet, so that little of one stays empty."""
@@ -86,7 +85,7 @@ def pictures(spans: Sequence[Facts], scale: Scale, total_ms: int, language: Lang
 def _picture(rows: Sequence[Facts], first: int, scale: Scale, total_ms: int, language: Language) -> Markup:
     height = _AXIS + _ROW * len(rows)
     name, about = f"timeline-{first}", f"timeline-{first}-about"
-    title = f"{label('timeline', language)} {first + 1}–{first + len(rows)}"
+    title = f"{word('timeline', language)} {first + 1}–{first + len(rows)}"
     words = "; ".join(_in_words(span, language) for span in rows)
     return element(
         "svg",

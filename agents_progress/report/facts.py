@@ -14,7 +14,7 @@ Its fields, in this order; times in milliseconds count from the first event of t
 - ``timeline`` (``started_at``, ``duration_ms``, ``pruned``, ``spans``): each span with ``kind``, ``id``,
   ``run_id``, ``depth``, ``name``, ``state``, ``start_ms``, ``begun_ms``, ``end_ms``, ``duration_ms``, ``open`` (no
   end was seen; the duration is until the last event), ``approximate`` (by wall clocks), ``note``, ``tokens``;
-- ``usage``: counts of all runs together, and their ``status``;
+- ``usage``: counts of all runs together, and their ``status``; ``cost`` (``amount``, ``currency``, ``at_least``);
 - ``evidence`` (``about``, ``name``, ``value``, ``decided``): what the ending rests on;
 - ``sources``, ``artifacts``, ``runs``, ``older_runs``, ``versions``.
 """
@@ -22,12 +22,15 @@ Its fields, in this order; times in milliseconds count from the first event of t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import reduce
 from typing import Any, Final
 
 from agents_progress.clock import rfc3339
 from agents_progress.journal.base import RunRow
 from agents_progress.labels import label
 from agents_progress.messages import ROWS, sentence
+from agents_progress.prices import Cost, cost, cost_of, plus
 from agents_progress.render import DID_SOMETHING, TO_BE_CHECKED, answer_of, reason_texts
 from agents_progress.spans import TOKENS, Span
 from agents_progress.timeline import Timeline
@@ -71,6 +74,7 @@ def gather(timeline: Timeline, rows: Sequence[RunRow], *, written_at: str, older
             "spans": spans,
         },
         "usage": _usage(views),
+        "cost": _cost(views),
         "evidence": [fact._asdict() for fact in evidence],
         "sources": [_some(item, _SOURCE) for view in views for item in view.sources],
         "artifacts": [_some(item, _ARTIFACT) for view in views for item in view.artifacts],
@@ -149,6 +153,18 @@ def _usage(views: Sequence[RunView]) -> dict[str, Any] | None:
         known = [usage[name] for usage in every if usage[name] is not None]
         found[name] = sum(known) if known else None
     return found
+
+
+def _cost(views: Sequence[RunView]) -> Cost | None:
+    """What the runs cost together, where the application gave prices; at least that, where some cost is not known."""
+    every = [cost_of(view.usage) for view in views if view.usage is not None]
+    known = [each for each in every if each is not None]
+    currencies = {each["currency"] for each in known}
+    if len(currencies) != 1:
+        return None
+    amount = reduce(plus, (Decimal(each["amount"]) for each in known))
+    at_least = len(known) < len(every) or any(each["at_least"] for each in known)
+    return cost(amount, currencies.pop(), at_least=at_least)
 
 
 def _runs(timeline: Timeline, rows: Sequence[RunRow]) -> list[dict[str, Any]]:

@@ -7,12 +7,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from agents_progress.labels import DECISION_LABELS, Label, label
+from agents_progress.labels import DECISION_LABELS
 from agents_progress.messages import Language
 from agents_progress.render import DID_SOMETHING
 from agents_progress.report.drawing import Scale, pictures
 from agents_progress.report.markup import Inside, Markup, document, element, foreign, together, written
-from agents_progress.report.words import Facts, duration, heading, kind_and_name, moment, state, value
+from agents_progress.report.words import Facts, Word, alone, duration, kind_and_name, moment, state, value, word
 from agents_progress.spans import TOKENS
 
 MOST_DRAWN: Final = 200
@@ -37,7 +37,7 @@ _MARKS: Final = {
 def page(facts: Facts) -> str:
     """The page of what :func:`agents_progress.report.facts.gather` gave, as ASCII text."""
     language: Language = facts["language"]
-    title = label("report", language, run_id=facts["run_id"])
+    title = word("report", language, run_id=facts["run_id"])
     return document(
         language, f"{title}: {facts['message']}", _style(), *(section(facts, language) for section in _SECTIONS)
     )
@@ -55,16 +55,16 @@ def _head(facts: Facts, language: Language) -> Inside:
     status, row = facts["status"], facts["row"]
     reasons = list(facts["reasons"])
     if row is not None:
-        reasons.append(label("decided_by", language, **row))
+        reasons.append(word("decided_by", language, **row))
     mark = element("span", _MARKS[status], class_="mark", aria_hidden="true")
     return element(
         "header",
-        element("p", label("report", language, run_id=facts["run_id"]), class_="quiet"),
+        element("p", word("report", language, run_id=facts["run_id"]), class_="quiet"),
         element("h1", foreign(facts["title"] or facts["run_id"])),
         element(
             "div",
             element("strong", mark, " ", facts["message"]),
-            None if facts["over"] else element("p", label("report_open", language), class_="not-over"),
+            None if facts["over"] else element("p", word("report_open", language), class_="not-over"),
             _list(map(foreign, reasons)),
             class_=f"status {status}",
         ),
@@ -77,15 +77,15 @@ def _effects(facts: Facts, language: Language) -> Inside:
     found = facts["effects"]
     if not found:
         return None
-    shown = (f"{effect['title']} ({label(DID_SOMETHING[effect['state']], language)})" for effect in found)
-    words = heading(label("effects", language, names=""))
+    shown = (f"{effect['title']} ({word(DID_SOMETHING[effect['state']], language)})" for effect in found)
+    words = alone(word("effects", language, names=""))
     return element("section", element("h2", words), _list(map(foreign, shown)), class_="warning")
 
 
 def _issues(facts: Facts, language: Language) -> Inside:
     if not facts["issues"]:
         return None
-    words = heading(label("issues", language, codes=""))
+    words = alone(word("issues", language, codes=""))
     places = [together(element("code", issue["code"]), " · ", issue["run_id"]) for issue in facts["issues"]]
     return element("section", element("h2", words), _list(places), class_="warning")
 
@@ -94,9 +94,9 @@ def _answer(facts: Facts, language: Language) -> Inside:
     answer = facts["answer"]
     if answer is None:
         return None
-    missing = element("p", label("beginning_missing", language)) if answer["missing_start"] else None
+    missing = element("p", word("beginning_missing", language)) if answer["missing_start"] else None
     text = element("div", written(answer["text"]), class_="answer", dir="auto")
-    return element("section", element("h2", heading(answer["name"])), missing, text)
+    return element("section", element("h2", alone(answer["name"])), missing, text)
 
 
 def _questions(facts: Facts, language: Language) -> Inside:
@@ -105,12 +105,12 @@ def _questions(facts: Facts, language: Language) -> Inside:
 
 def _question(question: Facts, language: Language) -> Markup:
     decision = question["decision"]
-    text = label("question" if decision is None else DECISION_LABELS[decision], language, **_named(question))
-    more = [label("answered_by", language, name=question["actor"])] if question["actor"] else []
+    text = word("question" if decision is None else DECISION_LABELS[decision], language, **_named(question))
+    more = [word("answered_by", language, name=question["actor"])] if question["actor"] else []
     if decision is None and question["expires_at"]:
-        more.append(label("expires", language, when=question["expires_at"]))
+        more.append(word("expires", language, when=question["expires_at"]))
     details = question["details"]
-    shown = None if details is None else together(element("br"), label("exactly", language), " ")
+    shown = None if details is None else together(element("br"), word("exactly", language), " ")
     return together(foreign(" · ".join([text, *more])), shown, details and element("code", details, dir="auto"))
 
 
@@ -125,7 +125,7 @@ def _timeline(facts: Facts, language: Language) -> Inside:
     spans, total = facts["timeline"]["spans"], facts["timeline"]["duration_ms"]
     timed = [span for span in spans if span["start_ms"] is not None]
     scale = Scale(timed, total)
-    remarks: list[Label] = ["times_gone"] if facts["timeline"]["pruned"] else []
+    remarks: list[Word] = ["times_gone"] if facts["timeline"]["pruned"] else []
     drawn = [
         element("p", _left_out(part, language))
         if isinstance(part, int)
@@ -136,9 +136,9 @@ def _timeline(facts: Facts, language: Language) -> Inside:
     remarks += ["shortened"] if scale.shortened and timed else []
     words = [
         _whole(facts["timeline"], language),
-        *(element("p", label(remark, language), class_="quiet") for remark in remarks),
+        *(element("p", word(remark, language), class_="quiet") for remark in remarks),
     ]
-    head: list[Label] = ["work", "status_name", "start_name", "end_name", "duration_name"]
+    head: list[Word] = ["work", "status_name", "start_name", "end_name", "duration_name"]
     table = _table(language, head, spans, lambda span: _span(span, language), texts=2)
     return _section("timeline", language, table and [words, figure, table])
 
@@ -146,7 +146,7 @@ def _timeline(facts: Facts, language: Language) -> Inside:
 def _whole(timeline: Facts, language: Language) -> Markup | None:
     if timeline["started_at"] is None:
         return None
-    start, taken = label("start_name", language), label("duration_name", language)
+    start, taken = word("start_name", language), word("duration_name", language)
     parts = [f"{start} ", _time(timeline["started_at"]), f" · {taken} ", _milliseconds(timeline["duration_ms"])]
     return element("p", parts, class_="quiet")
 
@@ -155,7 +155,7 @@ def _span(span: Facts, language: Language) -> Markup:
     kind, name = kind_and_name(span, language)
     note = span["note"] if span["kind"] != "guardrail" else None
     if note and span["kind"] == "wait":
-        note = label("answered_by", language, name=note)
+        note = word("answered_by", language, name=note)
     what = [element("span", kind, class_="kind"), " ", foreign(name)]
     taken = _milliseconds(span["duration_ms"])
     if span["open"] and taken is not None:
@@ -179,9 +179,9 @@ def _milliseconds(ms: int | None) -> Markup | None:
     return None if ms is None else element("data", duration(ms), value=ms)
 
 
-def _around(name: Label, key: str, inside: Markup, language: Language) -> Markup:
+def _around(name: Word, key: str, inside: Markup, language: Language) -> Markup:
     """A label around something that is markup already."""
-    before, _, after = label(name, language, **{key: "\0"}).partition("\0")
+    before, _, after = word(name, language, **{key: "\0"}).partition("\0")
     return together(before, inside, after)
 
 
@@ -194,17 +194,26 @@ def _tokens(facts: Facts, language: Language) -> Inside:
     if usage is None:
         return None
     rows = [span for span in facts["timeline"]["spans"] if span["kind"] == "response"]
-    total = label("total", language)
+    total = word("total", language)
     if usage["status"] != "reported":
-        total = f"{total} ({label('at_least', language, amount='').strip()})"
+        total = f"{total} ({word('at_least', language, amount='').strip()})"
     foot = element("tr", element("th", total, scope="row"), [_count(usage[name]) for name in TOKENS])
     table = _table(
         language, ["model_response", *_TOKEN_HEADS], rows, _response_row(), texts=1, foot=foot, class_="tokens"
     )
-    return _section("tokens_name", language, table)
+    return _section("tokens_name", language, table, _cost(facts["cost"], language))
 
 
-_TOKEN_HEADS: Final[Sequence[Label]] = ("input_tokens", "output_tokens", "total", "cached_tokens", "reasoning_tokens")
+def _cost(cost: Facts | None, language: Language) -> Markup | None:
+    if cost is None:
+        return None
+    amount = element("data", f"{cost['amount']} {cost['currency']}", value=cost["amount"])
+    name = word("cost_name", language)
+    shown = _around("at_least", "amount", amount, language) if cost["at_least"] else amount
+    return element("p", f"{name}: ", shown)
+
+
+_TOKEN_HEADS: Final[Sequence[Word]] = ("input_tokens", "output_tokens", "total", "cached_tokens", "reasoning_tokens")
 
 
 def _response_row() -> Callable[[Facts], Markup]:
@@ -234,7 +243,7 @@ def _evidence(facts: Facts, language: Language) -> Inside:
         found.setdefault(fact["about"], []).append(fact)
     groups = (
         element(
-            "tbody", element("tr", element("th", label(_ABOUT[about], language), colspan=2, scope="rowgroup")), *rows
+            "tbody", element("tr", element("th", word(_ABOUT[about], language), colspan=2, scope="rowgroup")), *rows
         )
         for about, group in found.items()
         for rows in [[_fact(fact, language) for fact in group]]
@@ -244,11 +253,11 @@ def _evidence(facts: Facts, language: Language) -> Inside:
     )
 
 
-_ABOUT: Final[dict[str, Label]] = {"ending": "ending", "evidence": "evidence"}
+_ABOUT: Final[dict[str, Word]] = {"ending": "ending", "evidence": "evidence"}
 
 
 def _fact(fact: Facts, language: Language) -> Markup:
-    decided = [" · ", label("decided", language)] if fact["decided"] else None
+    decided = [" · ", word("decided", language)] if fact["decided"] else None
     return element(
         "tr",
         element("th", element("code", fact["name"]), scope="row"),
@@ -261,9 +270,9 @@ def _check(facts: Facts, language: Language) -> Inside:
     check = facts["check"]
     if check is None:
         return None
-    shown = [label("accepted" if check["ok"] else "rejected", language)]
-    shown += [label("check", language, name=check["check"])] if check["check"] else []
-    shown += [label("check_reason", language, reason=check["reason"])] if check["reason"] else []
+    shown = [word("accepted" if check["ok"] else "rejected", language)]
+    shown += [word("check", language, name=check["check"])] if check["check"] else []
+    shown += [word("check_reason", language, reason=check["reason"])] if check["reason"] else []
     digest = together("SHA-256 ", element("code", check["digest"]))
     return _section("verdict", language, _list([*map(foreign, shown), digest]))
 
@@ -288,7 +297,7 @@ def _files(facts: Facts, language: Language) -> Inside:
 def _file(item: Facts, language: Language) -> Markup:
     words = {"name": item["name"], "media_type": item["media_type"], "size": f"{item['bytes']:,}"}
     digest = together(element("br"), "SHA-256 ", element("code", item["sha256"])) if item["sha256"] else None
-    return together(foreign(label("artifact", language, **words)), digest)
+    return together(foreign(word("artifact", language, **words)), digest)
 
 
 def _runs(facts: Facts, language: Language) -> Inside:
@@ -297,14 +306,14 @@ def _runs(facts: Facts, language: Language) -> Inside:
         return element(
             "tr",
             element("th", element("code", run["run_id"]), scope="row"),
-            element("td", run["message"] if later is None else label("continued_as", language, run_id=later)),
+            element("td", run["message"] if later is None else word("continued_as", language, run_id=later)),
             element("td", _time(run["started_at"])),
             element("td", _milliseconds(run["duration_ms"]), class_="number"),
         )
 
-    head: list[Label] = ["run_name", "status_name", "start_name", "duration_name"]
-    older = element("p", label("runs_left_out", language)) if facts["older_runs"] else None
-    task = element("p", label("in_task", language, task_id=facts["task_id"] or "–"), class_="quiet")
+    head: list[Word] = ["run_name", "status_name", "start_name", "duration_name"]
+    older = element("p", word("runs_left_out", language)) if facts["older_runs"] else None
+    task = element("p", word("in_task", language, task_id=facts["task_id"] or "–"), class_="quiet")
     return _section("runs", language, task, older, _table(language, head, facts["runs"], row, texts=3))
 
 
@@ -334,10 +343,10 @@ _SECTIONS: Final[Sequence[Callable[[Facts, Language], Inside]]] = (
 # Forms.
 
 
-def _section(name: Label, language: Language, *inside: Inside) -> Inside:
+def _section(name: Word, language: Language, *inside: Inside) -> Inside:
     """A section with its heading; nothing where there is nothing in it."""
     shown = together(*inside)
-    return element("section", element("h2", label(name, language)), shown) if shown else None
+    return element("section", element("h2", word(name, language)), shown) if shown else None
 
 
 def _list(items: Iterable[Inside]) -> Markup | None:
@@ -347,7 +356,7 @@ def _list(items: Iterable[Inside]) -> Markup | None:
 
 def _table(
     language: Language,
-    head: Sequence[Label],
+    head: Sequence[Word],
     rows: Sequence[Facts],
     row: Callable[[Facts], Markup],
     *,
@@ -356,7 +365,7 @@ def _table(
     class_: str | None = None,
 ) -> Markup | None:
     """A table of so many rows as a page may have; the first ``texts`` columns are texts, the others numbers."""
-    if not rows:
+    if not rows and foot is None:
         return None
     body: list[Inside] = []
     for part in _within(rows, MOST_LISTED):
@@ -368,9 +377,9 @@ def _table(
     return element("table", _heads(head, language, texts), element("tbody", body), foots, class_=class_)
 
 
-def _heads(names: Sequence[Label], language: Language, texts: int = 9) -> Markup:
+def _heads(names: Sequence[Word], language: Language, texts: int = 9) -> Markup:
     heads = (
-        element("th", label(name, language), scope="col", class_="number" if place >= texts else None)
+        element("th", word(name, language), scope="col", class_="number" if place >= texts else None)
         for place, name in enumerate(names)
     )
     return element("thead", element("tr", heads))
@@ -387,4 +396,4 @@ def _within(rows: Sequence[Facts], most: int) -> Iterator[Sequence[Facts] | int]
 
 
 def _left_out(count: int, language: Language) -> str:
-    return label("left_out", language, count=count)
+    return word("left_out", language, count=count)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from agents_progress.labels import Label, label
+from agents_progress.headings import HEADINGS, Heading
+from agents_progress.labels import LABELS, Label
 from agents_progress.messages import Language
 
-Facts = Mapping[str, Any]
+Facts: TypeAlias = Mapping[str, Any]
+Word: TypeAlias = Label | Heading
+_WORDS: Final = {str(name): texts for name, texts in (*LABELS.items(), *HEADINGS.items())}
 
-_KINDS: Final[dict[str, Label]] = {
+_KINDS: Final[dict[str, Word]] = {
     "agent": "agent",
     "response": "model_response",
     "tool": "tool",
@@ -21,7 +24,7 @@ _KINDS: Final[dict[str, Label]] = {
     "check": "verdict",
     "gap": "between_runs",
 }
-_STATES: Final[dict[str, Label]] = {
+_STATES: Final[dict[str, Word]] = {
     "requested": "requested",
     "running": "running",
     "waiting": "running",
@@ -32,7 +35,7 @@ _STATES: Final[dict[str, Label]] = {
     "incomplete": "cut_short",
     "accepted": "accepted",
 }
-_ANSWERS: Final[dict[str, Label]] = {
+_ANSWERS: Final[dict[str, Word]] = {
     "waiting": "not_ended",
     "approved": "was_approved",
     "rejected": "rejected",
@@ -41,11 +44,16 @@ _ANSWERS: Final[dict[str, Label]] = {
 }
 
 
+def word(name: Word, language: Language, /, **values: object) -> str:
+    """A label or a word of the report, with its values put in."""
+    return _WORDS[name][language].format(**values)
+
+
 def kind_and_name(span: Facts, language: Language) -> tuple[str, str]:
     """What a span is, in a word, and how it is called; the latter is foreign and may be empty."""
     if span["kind"] == "guardrail":
-        return label("guardrail", language, name=span["name"], stage=span["note"]), ""
-    return label(_KINDS[span["kind"]], language), span["name"]
+        return word("guardrail", language, name=span["name"], stage=span["note"]), ""
+    return word(_KINDS[span["kind"]], language), span["name"]
 
 
 def state(span: Facts, language: Language) -> str:
@@ -53,8 +61,8 @@ def state(span: Facts, language: Language) -> str:
     if span["kind"] in ("agent", "gap", "guardrail"):
         return ""
     if span["kind"] == "wait":
-        return label(_ANSWERS[span["state"]], language)
-    return label(_STATES[span["state"]], language)
+        return word(_ANSWERS[span["state"]], language)
+    return word(_STATES[span["state"]], language)
 
 
 def duration(milliseconds: int) -> str:
@@ -85,6 +93,6 @@ def moment(stamp: str) -> str:
     return f"{stamp[:10]} {stamp[11:19]} UTC"
 
 
-def heading(text: str) -> str:
-    """A label as a heading: without what it leads on with."""
+def alone(text: str) -> str:
+    """A word that leads on to something, standing alone: without its colon."""
     return text.rstrip(" :：")
