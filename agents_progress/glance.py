@@ -12,7 +12,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from agents_progress.events import Envelope
-from agents_progress.prices import Cost, cost_of
+from agents_progress.labels import label
+from agents_progress.messages import Language
+from agents_progress.prices import Cost, amount_text, cost_of
 
 KEPT: Final = 8
 """Open calls that are kept, and open stages, at most."""
@@ -55,6 +57,12 @@ class Glance:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for storage."""
         return asdict(self)
+
+
+def cost_text(cost: Cost, language: Language) -> str:
+    """A cost in words, such as `at least 0.0124 USD`; the amount as :func:`amount_text` rounds it."""
+    amount = amount_text({**cost, "at_least": False})
+    return label("at_least", language, amount=amount) if cost["at_least"] else amount
 
 
 def _slashes(name: str) -> list[int]:

@@ -5,11 +5,9 @@ The sentences of the statuses stand in :mod:`agents_progress.messages`; nothing 
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, Context, Decimal
 from typing import Final, Literal, TypeAlias
 
 from agents_progress.messages import Language, Status
-from agents_progress.prices import Cost
 
 Label: TypeAlias = Literal[
     "requested",
@@ -332,10 +330,6 @@ AGE_LABELS: Final[tuple[tuple[int, Label], ...]] = ((86400, "days"), (3600, "hou
 """Units of an age, in seconds, the longest first."""
 
 
-_SHOWN: Final = Decimal("0.0001")
-_EXACT: Final = Context(prec=80)
-
-
 def label(name: Label, language: Language, /, **values: object) -> str:
     """One label with its values put in; the values are not cleaned here."""
     return LABELS[name][language].format(**values)
@@ -346,15 +340,3 @@ def age(seconds: float, language: Language) -> str:
     whole = max(int(seconds), 0)
     unit, name = next((pair for pair in AGE_LABELS if pair[0] <= whole), AGE_LABELS[-1])
     return label(name, language, count=whole // unit)
-
-
-def amount(cost: Cost) -> str:
-    """A cost in few cells: at most four decimals, rounded up, and a plus where it may be more."""
-    shown = Decimal(cost["amount"]).quantize(_SHOWN, ROUND_CEILING, _EXACT)
-    return f"{shown:f}{'+' if cost['at_least'] else ''} {cost['currency']}"
-
-
-def cost_text(cost: Cost, language: Language) -> str:
-    """A cost in words; the amount as in :func:`amount`."""
-    shown = amount({**cost, "at_least": False})
-    return label("at_least", language, amount=shown) if cost["at_least"] else shown

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from typing import Any, Final
 
 from typing_extensions import TypedDict
@@ -116,3 +116,9 @@ def cost_of(usage: Mapping[str, Any] | None) -> Cost | None:
             readable = _AMOUNT.fullmatch(amount) and _CURRENCY.fullmatch(currency)
             return Cost(amount=amount, currency=currency, at_least=at_least) if readable else None
     return None
+
+
+def amount_text(cost: Cost) -> str:
+    """A cost in few cells: four decimals, rounded up, and a plus where it may be more."""
+    shown = Decimal(cost["amount"]).quantize(Decimal("0.0001"), ROUND_CEILING, _EXACT)
+    return f"{shown:f}{'+' if cost['at_least'] else ''} {cost['currency']}"

@@ -14,11 +14,11 @@ import pytest
 from commands import Command, refused
 
 from agents_progress.cli.listing import table
-from agents_progress.glance import Glance
+from agents_progress.glance import Glance, cost_text
 from agents_progress.journal import Journal, RunRow, open_journal
-from agents_progress.labels import amount, cost_text
 from agents_progress.messages import LANGUAGES, Language
 from agents_progress.plaintext import cell_count
+from agents_progress.prices import amount_text
 from agents_progress.standing import Standing
 from agents_progress.testing.contract.logs import Log
 from tests.older import SQLITE_TABLES, sqlite_append
@@ -95,8 +95,8 @@ def test_a_count_of_which_a_part_is_missing_is_marked() -> None:
     ],
 )
 def test_a_cost_is_never_shown_as_less_than_it_is(stored: str, shown: str) -> None:
-    assert amount({"amount": stored, "currency": "USD", "at_least": False}) == shown
-    assert amount({"amount": stored, "currency": "USD", "at_least": True}) == shown.replace(" ", "+ ")
+    assert amount_text({"amount": stored, "currency": "USD", "at_least": False}) == shown
+    assert amount_text({"amount": stored, "currency": "USD", "at_least": True}) == shown.replace(" ", "+ ")
     assert cost_text({"amount": stored, "currency": "USD", "at_least": True}, "en") == f"at least {shown}"
     assert cost_text({"amount": stored, "currency": "USD", "at_least": False}, "zh") == shown
 

@@ -222,10 +222,12 @@ async def test_the_release_before_works_on_beside_this_one(store: Store, journal
         row = await journal.run(run_id)
         assert row is not None
         assert (row.seq, row.silent_s) == (3, None)  # and not what was true of an earlier envelope
+        assert row.glance is None
     await journal.append(log[3:])
     row = await journal.run("r")
     assert row is not None
     assert row.silent_s is not None
+    assert row.glance is None  # what it missed cannot be made good
     assert await tail == log
 
 

@@ -159,6 +159,7 @@ async def test_the_release_before_works_on_beside_this_one(
         row = await journal.run("r")
         assert row is not None
         assert (row.seq, row.silent_s) == (n + 2, None)  # and not what was true of an earlier envelope
+        assert row.glance is None
     assert await whole(journal, "r") == log
     assert server.get(f"{prefix}:version") == b"agents-progress/1 1"
 

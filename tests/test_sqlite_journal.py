@@ -18,7 +18,7 @@ import pytest
 
 from agents_progress.errors import JournalClosed, JournalError, JournalUnavailable, JournalUnreadable, RunErased
 from agents_progress.events import Envelope
-from agents_progress.journal import rules
+from agents_progress.journal import rules, sqlite_read
 from agents_progress.journal import sqlite_file as module
 from agents_progress.journal.base import Erased, Origin, Request
 from agents_progress.journal.sqlite import SQLiteJournal
@@ -268,6 +268,40 @@ async def test_the_release_before_works_on_beside_this_one(older: sqlite3.Connec
     assert row is not None
     assert row.silent_s is not None
     assert await whole(stored, "r") == log
+
+
+async def test_a_glance_that_the_release_before_left_behind_is_unknown_and_its_status_is_found_all_the_same(
+    older: sqlite3.Connection, stored: SQLiteJournal
+) -> None:
+    log = Log("r").start().request("c1", title="Look up").say("note.tick").say("tool.started", call_id="c1").envelopes
+    sqlite_append(older, Log("old").start().end("failed").envelopes)
+    await stored.append(log[:2])
+    row = await stored.run("r")
+    assert row is not None and row.glance is not None and row.glance.activity == "Look up"
+    sqlite_append(older, log[:3])
+    sqlite_append(older, Log("s").start().end("failed").envelopes)
+    for step in (None, log[3]):  # what it missed cannot be made good
+        await stored.append([step] if step else [])
+        assert [found.glance for found in await stored.runs()] == [None, None, None]
+    assert [found.run_id for found in await stored.runs(status="failed")] == ["s", "old"]
+    assert [found.run_id for found in await stored.runs(status="running")] == ["r"]
+    assert [found.run_id for found in await stored.runs(status="failed", before="s")] == ["old"]
+    sqlite_append(older, [*log, *Log("r").start().request().say("x").say("x").end("failed").envelopes[4:]])
+    assert [found.run_id for found in await stored.runs(status="failed")] == ["s", "r", "old"]
+    assert await stored.runs(status="running") == []
+
+
+async def test_the_runs_of_one_status_are_found_by_an_index(path: Path, stored: SQLiteJournal) -> None:
+    await stored.append([started("r")])
+    db = sqlite3.connect(path)
+    for given in ({"status"}, {"status", "before"}, {"task_id"}, set[str]()):
+        query = sqlite_read._listing(given)
+        asked = dict.fromkeys(("owner", "tenant", "task_id", "status", "before"))
+        plan = [line[-1] for line in db.execute(f"EXPLAIN QUERY PLAN {query}", asked)]
+        assert not any("TEMP B-TREE" in step for step in plan), plan
+        assert ("status" in given) == any("runs_by_status" in step for step in plan), plan
+        assert ("task_id" in given) == any("runs_by_task" in step for step in plan), plan
+    db.close()
 
 
 async def test_the_release_before_erases_requests_that_it_does_not_know(

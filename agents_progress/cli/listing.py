@@ -11,9 +11,10 @@ from typing import Final
 
 from agents_progress.glance import Glance
 from agents_progress.journal import RunRow
-from agents_progress.labels import Label, age, amount, label
+from agents_progress.labels import Label, age, label
 from agents_progress.messages import Language
 from agents_progress.plaintext import cell_count, clean, cut
+from agents_progress.prices import amount_text
 
 _COLUMNS: Final[tuple[Label, ...]] = (
     "run_name",
@@ -57,7 +58,7 @@ def _cells(row: RunRow, continued_as: str | None, language: Language) -> tuple[s
         row.status,
         _UNKNOWN if row.silent_s is None else age(row.silent_s, language),
         _UNKNOWN if tokens is None else f"{tokens}{doubt}",
-        _UNKNOWN if glance.cost is None else amount(glance.cost),
+        _UNKNOWN if glance.cost is None else amount_text(glance.cost),
         work,
         row.title or "",
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from pydantic_core import to_json
@@ -18,6 +19,7 @@ from agents_progress import glance as glances
 from agents_progress import standing as standings
 from agents_progress.events import Envelope
 from agents_progress.glance import Glance
+from agents_progress.messages import Status
 from agents_progress.standing import Standing
 
 TELLING: Final = frozenset(standings.UPDATES) | frozenset(glances.UPDATES)
@@ -58,6 +60,12 @@ def stored_facts(head: int, standing: str | bytes | None, glance: str | bytes | 
         return Facts()
     known = glance if glance_seq == head else None
     return Facts(Standing(**json.loads(standing or "{}")), None if known is None else _glance(known))
+
+
+@lru_cache(1024)
+def status_of(standing: str | bytes) -> Status:
+    """The status of a stored standing; most are one of a few texts."""
+    return Standing(**json.loads(standing)).status
 
 
 def _glance(text: str | bytes) -> Glance | None:

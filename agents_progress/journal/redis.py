@@ -8,8 +8,9 @@ close it. For runs that must survive the server use PostgreSQL. A server that ma
 
 What costs what: an append is one exchange, four for the first batch of a run; a read or a snapshot is one. A list of
 runs walks the narrowest of the lists by task, owner and tenant from its newest end and drops what does not match, so a
-rare label or status costs a walk through that list; no log is folded. An erased run leaves two small keys. Waiting
-tails share one connection, and each change of the set of runs they wait for ends one XREAD and begins another.
+rare label or status costs a walk through that list: for a status one short question a run. No log is folded. An erased
+run leaves two small keys. Waiting tails share one connection, and each change of the set of runs they wait for ends one
+XREAD and begins another.
 
 Needs Redis 7 and the extra ``redis``. Keys are laid out for a cluster; the client speaks to one server.
 """
@@ -43,7 +44,7 @@ from agents_progress.journal.base import (
 )
 from agents_progress.journal.redis_connections import LEFT_BEHIND, Address, Connections, marked
 from agents_progress.journal.redis_control import Control
-from agents_progress.journal.redis_keys import Keys, matches, stored_envelope, stored_row
+from agents_progress.journal.redis_keys import Keys, stored_envelope, stored_row
 from agents_progress.journal.redis_lists import Lists
 from agents_progress.journal.redis_scripts import READ, ROW, SNAPSHOT
 from agents_progress.journal.redis_upkeep import Upkeep, milliseconds
@@ -154,12 +155,7 @@ class RedisJournal(Journal):
         scope: Scope = EVERYTHING,
     ) -> list[RunRow]:
         opened, wanted = self._opened(), dict(labels or {})
-
-        def holds(row: RunRow) -> bool:
-            return matches(row, task_id, wanted, status)
-
-        lists = opened.lists
-        return await _ask(opened, lists.newest_first, task_id, scope, before, max(limit, 0), holds)
+        return await _ask(opened, opened.lists.newest_first, task_id, wanted, status, before, max(limit, 0), scope)
 
     async def newest(self, task_ids: Collection[str], *, scope: Scope = EVERYTHING) -> dict[str, str]:
         opened = self._opened()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from agents_progress.journal import rules
 from agents_progress.journal.base import EVERYTHING, RunRow, Scope
+from agents_progress.journal.facts import status_of
 from agents_progress.journal.redis_connections import Connections, answered, marked
-from agents_progress.journal.redis_keys import Keys, stored_row
+from agents_progress.journal.redis_keys import Keys, matches, stored_row
 from agents_progress.journal.redis_scripts import ROW
+from agents_progress.messages import Status
 
 LEAST: Final = 100
 MOST: Final = 500
-"""Runs that one exchange asks about, at least and at most."""
+"""Runs whose rows one exchange asks for, at least and at most."""
+MANY: Final = 2000
+"""Runs whose standing alone one exchange asks for, at most."""
 
 
 class Lists:
@@ -24,21 +28,35 @@ class Lists:
         self._keys = keys
 
     async def newest_first(
-        self, task_id: str | None, scope: Scope, before: str | None, limit: int, holds: Callable[[RunRow], bool]
+        self,
+        task_id: str | None,
+        labels: Mapping[str, str],
+        status: Status | None,
+        before: str | None,
+        limit: int,
+        scope: Scope,
     ) -> list[RunRow]:
         """See :meth:`Journal.runs`."""
         index = self._keys.index(task_id=task_id, owner=scope.owner, tenant=scope.tenant)
         place = "+inf" if before is None else f"({await self._born(before, scope)}"
         found: list[RunRow] = []
+        count = min(max(limit, LEAST), MOST)
         while len(found) < limit:
-            bounds = place, "-inf", "WITHSCORES", "LIMIT", 0, min(max(limit, LEAST), MOST)
+            bounds = place, "-inf", "WITHSCORES", "LIMIT", 0, count
             (listed,) = await self._connections.send(("ZREVRANGEBYSCORE", index, *bounds))
             if not listed:
                 break
             place = f"({listed[-1].decode()}"
-            rows = await self.rows([name.decode() for name in listed[::2]], scope)
-            found += [row for row in rows if row is not None and holds(row)]
+            names = [name.decode() for name in listed[::2]]
+            rows = await self.rows(names if status is None else await self._of_status(names, status), scope)
+            found += [row for row in rows if row is not None and matches(row, task_id, labels, status)]
+            count = min(2 * count, MOST if status is None else MANY)  # a rare one is far away
         return found[:limit]
+
+    async def _of_status(self, run_ids: Sequence[str], status: Status) -> list[str]:
+        stood = await self._connections.send(*(("HGET", self._keys.of(run_id)[0], "standing") for run_id in run_ids))
+        told = zip(run_ids, stood, strict=True)
+        return [run_id for run_id, standing in told if standing is not None and status_of(standing) == status]
 
     async def newest(self, task_ids: Sequence[str], scope: Scope) -> dict[str, str]:
         """See :meth:`Journal.newest`. A list may begin with runs of others: then the next one is asked about."""

@@ -7,7 +7,6 @@ may add what an older release can leave alone, and nothing else: that one goes o
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import time
@@ -17,7 +16,7 @@ from typing import Final
 
 from agents_progress.errors import JournalUnavailable, JournalUnreadable
 from agents_progress.events import PROTOCOL
-from agents_progress.standing import Standing
+from agents_progress.journal.facts import status_of
 
 SCHEMA_VERSION: Final = 2
 BUSY_TIMEOUT_S: Final = 30.0
@@ -146,7 +145,7 @@ def _expand(connection: sqlite3.Connection) -> None:
     """Bring the file to the revision of this release, whoever else opens it at the same time."""
     if _revision(connection) >= len(_EXPANSIONS):
         return
-    connection.create_function("status_of", 1, lambda text: Standing(**json.loads(text)).status, deterministic=True)
+    connection.create_function("status_of", 1, status_of, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
         for expansion in _EXPANSIONS[_revision(connection) :]:  # read again: now nobody else changes it
