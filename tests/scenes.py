@@ -33,7 +33,7 @@ TURNS = {
     ],
     "works": [turn(call("look", call_id="c1")), turn(text("never asked for"))],
     "is checked": [turn(text("an answer"))],
-    "counts": [turn(call("count", call_id="c1")), turn(text("word " * 400, chunk=5))],
+    "counts": [turn(call("count", call_id="c1")), turn(text("word " * 200, chunk=5))],
 }
 
 

@@ -274,10 +274,11 @@ def test_keyboard_interrupts_ask_for_a_cancel_wait_for_the_ending_and_are_raised
         assert script.stdout is not None and script.stderr is not None
         assert script.stdout.readline() == "ready\n"
         script.send_signal(signal.SIGINT)
-        assert script.stderr.readline() == LABELS["stop_after_turn"]["en"] + "\n"
+        assert script.stderr.readline().endswith(LABELS["stop_after_turn"]["en"] + "\n")
         script.send_signal(signal.SIGINT)
         out, err = script.communicate(timeout=20)
-    assert (script.returncode, out, err) == (130, "interrupted\n", LABELS["stop_at_once"]["en"] + "\n")
+    assert (script.returncode, out) == (130, "interrupted\n")
+    assert err.endswith(LABELS["stop_at_once"]["en"] + "\n") and err.count("\n") == 1
 
     async def read() -> Any:
         journal = open_journal(url, create=False)
