@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from agents_progress.claim import next_run_id
@@ -21,6 +21,7 @@ from agents_progress.spans import Moment, Span, SpanKind, in_order, outer, token
 from agents_progress.view import RunView
 
 _MODEL_ENDS: Final = {"model.completed": "returned", "model.incomplete": "incomplete", "model.failed": "failed"}
+_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TOOL_STEPS: Final = tuple(
     f"tool.{step}" for step in ("requested", "started", "finished", "failed", "rejected", "skipped")
 )
@@ -31,7 +32,8 @@ class _Reading:
     """One run as it is read: its view, its clock, and which spans stand for what in it.
 
     ``base`` and ``newest`` are the first and the latest of its stamps in milliseconds, ``offset`` is where ``base``
-    lies in the task. ``carried`` are the spans of the run before that may be restated.
+    lies in the task, and ``walled`` says that the latest was the journal's. ``carried`` are the spans of the run before
+    that may be restated.
     """
 
     view: RunView
@@ -43,6 +45,7 @@ class _Reading:
     base: int | None = None
     newest: int = 0
     steady: bool = True
+    walled: bool = False
     rows: dict[str, Span] = field(default_factory=dict)
     questions: dict[str, Span] = field(default_factory=dict)
     carried: dict[str, Span] = field(default_factory=dict)
@@ -145,19 +148,16 @@ class Timeline:
             return
 
     def _stamped(self, run: _Reading, envelope: Envelope) -> Moment:
-        try:
-            passed = int(datetime.fromisoformat(envelope.occurred_at).timestamp() * 1000)
-        except (ValueError, OverflowError):
-            passed = run.newest
+        passed, walled = _milliseconds(envelope.occurred_at, run.newest), _by_the_journal(envelope)
         if run.base is None:
             run.base = run.newest = passed
             self.started_at = passed if self.started_at is None else self.started_at
             run.offset = max(passed - self.started_at, 0)
-        run.steady = run.steady and passed >= run.newest
-        run.newest = max(run.newest, passed)
-        at = run.moment()
-        if _by_the_journal(envelope):
-            at = at._replace(run=None)
+        if passed < run.newest and run.walled:  # the owner's clock is behind the journal's: it goes on from there
+            run.base, run.newest = run.base - run.newest + passed, passed
+        run.steady = run.steady and (walled or passed >= run.newest)
+        run.newest, run.walled = max(run.newest, passed), walled
+        at = run.moment()._replace(run=None) if walled else run.moment()
         self._seen(at)
         return at
 
@@ -281,6 +281,14 @@ class Timeline:
         if run.check is not None:
             run.check.name, run.check.end = envelope.payload.get("check", ""), at
             run.check.state = "accepted" if envelope.payload["ok"] else "rejected"
+
+
+def _milliseconds(stamp: str, otherwise: int) -> int:
+    """A stamp in milliseconds since 1970; ``otherwise`` for what is no moment, though it looks like one."""
+    try:
+        return (datetime.fromisoformat(stamp) - _1970) // timedelta(milliseconds=1)
+    except (ValueError, TypeError):
+        return otherwise
 
 
 def _by_the_journal(envelope: Envelope) -> bool:

@@ -276,5 +276,11 @@ def test_no_public_name_uses_a_word_that_says_nothing(file: Path) -> None:
 
 
 def test_the_package_is_marked_as_typed_and_ships_what_it_reads() -> None:
-    for name in ("py.typed", "protocol-1.schema.json", "vectors/progress_cases.json", "vectors/sse_cases.json"):
+    for name in (
+        "py.typed",
+        "protocol-1.schema.json",
+        "vectors/progress_cases.json",
+        "vectors/sse_cases.json",
+        "report/report.css",
+    ):
         assert (PACKAGE / name).is_file()

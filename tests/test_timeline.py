@@ -326,6 +326,26 @@ CASES: dict[str, tuple[list[list[Envelope]], list[Row]]] = {
             row("tool", "name c2", "failed", 500, 1000, 500, "about"),
         ],
     ),
+    "a reservation by a clock that is ahead makes nothing of the run less exact": (
+        [
+            log(
+                R,
+                said(100, "run.accepted", task_id="t"),
+                began(40),
+                requested(41),
+                said(43.001, "tool.finished", call_id="c1"),
+                ended(43.003, "failed"),
+            )
+        ],
+        [row("agent", "A", "returned", 0, 3003, 3003), row("tool", "name c1", "returned", 1000, 3001, 2001)],
+    ),
+    "a journal whose clock is behind ends nothing before it began": (
+        [log(R, began(40), requested(41), said(3, "run.lost", reason="lease_expired"))],
+        [
+            row("agent", "A", "running", 0, None, 1000, "open", "about"),
+            row("tool", "name c1", "requested", 1000, None, 0, "open", "about"),
+        ],
+    ),
     "what does not fit adds nothing": (
         [
             log(

@@ -15,7 +15,7 @@ from agents_progress.plaintext import clean, cut
 from agents_progress.report.markup import Markup, element, together
 from agents_progress.report.words import Facts, duration, kind_and_name, state, word
 
-ROWS: Final = 8
+_ROWS: Final = 8
 """Rows of one picture: with its axis a third of a sheet, so that little of one stays empty."""
 _ROW: Final = 36
 _AXIS: Final = 22
@@ -76,9 +76,9 @@ class Scale:
 
 
 def pictures(spans: Sequence[Facts], scale: Scale, total_ms: int, language: Language) -> Iterator[Markup]:
-    """The spans in groups of :data:`ROWS`; those without times cannot be drawn and are left out."""
-    for first in range(0, len(spans), ROWS):
-        rows = spans[first : first + ROWS]
+    """The spans in groups of :data:`_ROWS`; those without times cannot be drawn and are left out."""
+    for first in range(0, len(spans), _ROWS):
+        rows = spans[first : first + _ROWS]
         yield _picture(rows, first, scale, total_ms, language)
 
 

@@ -163,12 +163,11 @@ def _span(span: Facts, language: Language) -> Markup:
     elif span["approximate"] and taken is not None:
         taken = _around("approximate", "duration", taken, language)
     bad = span["state"] in ("failed", "rejected", "incomplete")
+    shown = element("span", state(span, language), class_="bad" if bad else None)
     return element(
         "tr",
         element("th", what, scope="row", class_=f"in-{min(span['depth'], 3)}" if span["depth"] else None),
-        element(
-            "td", element("span", state(span, language), class_="bad" if bad else None), note and [" · ", foreign(note)]
-        ),
+        element("td", shown, note and [" · ", foreign(note)], class_="state"),
         element("td", _milliseconds(span["start_ms"]), class_="number"),
         element("td", _milliseconds(span["end_ms"]), class_="number"),
         element("td", taken, class_=None if span["open"] else "number"),
