@@ -95,19 +95,18 @@ const ago = (seconds, language) =>
 
 const counted = (amount, language, whole) => (whole ? amount : label("at_least", language, { amount }));
 
+const TOKENS = new Intl.NumberFormat("en");
+/** At most four decimals, rounded up, as Python gives a cost. */
+const AMOUNT = new Intl.NumberFormat("en", {
+  minimumFractionDigits: 4, maximumFractionDigits: 4, roundingMode: "ceil", useGrouping: false,
+});
+
 function tokens(usage, language) {
   if (typeof usage?.total_tokens !== "number") return UNKNOWN;
-  return counted(numbers(language).format(usage.total_tokens), language, usage.status === "reported");
+  return counted(TOKENS.format(usage.total_tokens), language, usage.status === "reported");
 }
 
 function cost(given, language) {
-  if (!given) return UNKNOWN;
-  return counted(clean(`${given.amount} ${given.currency}`), language, !given.at_least);
-}
-
-const FORMATS = new Map();
-
-function numbers(language) {
-  if (!FORMATS.has(language)) FORMATS.set(language, new Intl.NumberFormat(language));
-  return FORMATS.get(language);
+  if (!given || !Number.isFinite(Number(given.amount))) return UNKNOWN;
+  return counted(clean(`${AMOUNT.format(given.amount)} ${given.currency}`), language, !given.at_least);
 }
