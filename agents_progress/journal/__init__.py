@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from agents_progress.errors import JournalExtraMissing, UnknownJournalURL
 from agents_progress.journal.base import Journal, Origin, RunRow
 from agents_progress.journal.memory import MemoryJournal
+from agents_progress.journal.pauses import Pause
 
-__all__ = ["DEFAULT_URL", "Journal", "MemoryJournal", "Origin", "RunRow", "open_journal", "redacted"]
+__all__ = ["DEFAULT_URL", "Journal", "MemoryJournal", "Origin", "Pause", "RunRow", "open_journal", "redacted"]
 
 DEFAULT_URL = "sqlite:///agents-progress.db"
 """Where the command line looks when it is told nothing: a file in the working directory."""

@@ -15,6 +15,7 @@ from typing import Any, Final
 from agents_progress.errors import AppendConflict, AppendGap, UsageError
 from agents_progress.events import Envelope
 from agents_progress.glance import Glance
+from agents_progress.journal.pauses import Pause
 from agents_progress.messages import Status
 from agents_progress.standing import Standing
 
@@ -280,6 +281,28 @@ class Journal(ABC):
         ``owned`` is called anew each time something was asked, and at least once a second. Ends when the journal is
         closed; an outage is waited for.
         """
+
+    # Pauses.
+
+    @abstractmethod
+    async def keep_pause(self, pause: Pause, *, lease: Lease | None = None) -> None:
+        """Store what a run that is about to pause leaves behind, in the place of what was stored before.
+
+        Raises as :meth:`append` does, and :exc:`RunNotFound` for a run that has not begun. Goes with the run when that
+        is erased, and when all of it is pruned.
+        """
+
+    @abstractmethod
+    async def pause(self, run_id: str, *, scope: Scope = EVERYTHING) -> Pause | None:
+        """What is stored of a paused run, None when nothing is. Raises :exc:`RunErased`."""
+
+    @abstractmethod
+    async def pauses(self) -> list[str]:
+        """The runs of which a pause is stored: for whoever looks after all of them."""
+
+    @abstractmethod
+    async def drop_pause(self, run_id: str) -> None:
+        """Remove what is stored of a paused run, if anything is."""
 
     # Retention.
 

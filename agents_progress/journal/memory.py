@@ -26,6 +26,7 @@ from agents_progress.journal.base import (
     one_run,
 )
 from agents_progress.journal.facts import Facts
+from agents_progress.journal.pauses import Pause, pause_text, stored_pause
 from agents_progress.journal.tails import ASKED, LOOK_S, Bell, Page, asks, follow
 from agents_progress.messages import Status
 
@@ -47,6 +48,7 @@ class _Log:
     exclusive: str | None = None
     sealed: bool = False
     requests: dict[str, Request] = field(default_factory=dict)
+    pause: Pause | None = None
     written_at: float = 0.0
     read_at: float | None = None
 
@@ -287,6 +289,34 @@ class MemoryJournal(Journal):
         self._refuse_closed()
         return asks(self.requests, self._bell, owned, LOOK_S)
 
+    # Pauses.
+
+    async def keep_pause(self, pause: Pause, *, lease: Lease | None = None) -> None:
+        self._refuse_closed()
+        with self._lock:
+            log = self._log(pause.run_id)
+            if log is None or log.first is None:
+                raise rules.not_found(pause.run_id)
+            rules.refuse_write(pause.run_id, generation=log.generation, sealed=log.sealed, lease=lease)
+            log.pause = stored_pause(pause.run_id, pause_text(pause))
+
+    async def pause(self, run_id: str, *, scope: Scope = EVERYTHING) -> Pause | None:
+        self._refuse_closed()
+        with self._lock:
+            log = self._seen(run_id, scope)
+            return log.pause if log else None
+
+    async def pauses(self) -> list[str]:
+        self._refuse_closed()
+        with self._lock:
+            return [log.run_id for log in self._logs.values() if log.pause]
+
+    async def drop_pause(self, run_id: str) -> None:
+        self._refuse_closed()
+        with self._lock:
+            if log := self._logs.get(run_id):
+                log.pause = None
+
     # Retention.
 
     async def prune(self, run_id: str, upto_seq: int) -> int:
@@ -300,6 +330,7 @@ class MemoryJournal(Journal):
             if covered < floor:
                 log.snapshot = rules.folded(run_id, log.snapshot, log.between(covered, floor))
             removed, log.floor = floor - log.floor, floor
+            log.pause = None if floor == log.head else log.pause
             del log.envelopes[:removed]
             return removed
 

@@ -21,7 +21,7 @@ from pydantic_core import to_json
 
 from agents_progress.errors import JournalClosed
 from agents_progress.events import Envelope
-from agents_progress.journal import rules
+from agents_progress.journal import postgres_pauses, rules
 from agents_progress.journal.base import (
     EVERYTHING,
     Erased,
@@ -33,9 +33,11 @@ from agents_progress.journal.base import (
     Scope,
     one_run,
 )
+from agents_progress.journal.pauses import Pause, pause_text, stored_pause
 from agents_progress.journal.postgres_address import Address, Database
 from agents_progress.journal.postgres_control import REQUESTS, TOUCH, ask
 from agents_progress.journal.postgres_owning import FOR, HOLDERS, LEASE, LOST_AT_ONCE, RENEW, lose
+from agents_progress.journal.postgres_pauses import PAUSE, PAUSES
 from agents_progress.journal.postgres_process import Process
 from agents_progress.journal.postgres_read import (
     BODIES,
@@ -266,6 +268,25 @@ class PostgresJournal(Journal):
         async with aclosing(asks(self.requests, process.link.listener, owned, LOOK_S)) as steps:
             async for request in steps:
                 yield request
+
+    # Pauses.
+
+    async def keep_pause(self, pause: Pause, *, lease: Lease | None = None) -> None:
+        text = pause_text(pause)
+        await self._transact(lambda db: postgres_pauses.keep(db, pause.run_id, text, lease))
+
+    async def pause(self, run_id: str, *, scope: Scope = EVERYTHING) -> Pause | None:
+        for erased, text in await self._ask(PAUSE, asked(run_id, scope)):
+            if erased:
+                raise rules.erased(run_id)
+            return None if text is None else stored_pause(run_id, text)
+        return None
+
+    async def pauses(self) -> list[str]:
+        return [run_id for (run_id,) in await self._ask(PAUSES, {})]
+
+    async def drop_pause(self, run_id: str) -> None:
+        await self._transact(lambda db: postgres_pauses.drop(db, run_id))
 
     # Retention.
 

@@ -97,9 +97,21 @@ END $$;
 CREATE TRIGGER progress_erased_glance BEFORE UPDATE OF erased ON progress_runs
 FOR EACH ROW WHEN (NEW.erased) EXECUTE FUNCTION progress_forget_glance();
 """,
+    """
+CREATE TABLE progress_pauses (run BIGINT PRIMARY KEY, body TEXT NOT NULL);
+CREATE FUNCTION progress_forget_pause() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM progress_pauses WHERE run = NEW.run;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER progress_erased_pause AFTER UPDATE OF erased ON progress_runs
+FOR EACH ROW WHEN (NEW.erased) EXECUTE FUNCTION progress_forget_pause();
+CREATE TRIGGER progress_pruned_pause AFTER UPDATE OF floor ON progress_runs
+FOR EACH ROW WHEN (NEW.floor >= NEW.seq) EXECUTE FUNCTION progress_forget_pause();
+""",
 )
 """``written_at`` is that of ``written_seq``, and ``glance`` that of ``glance_seq``: a release that does not know them
-leaves them behind. Triggers erase, because an older release may be the one that erases a run.
+leaves them behind. Triggers erase and prune, because an older release may be the one that does.
 """
 
 # Whoever waits for a lock on a table keeps everybody behind it from the table.

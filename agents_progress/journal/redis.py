@@ -42,6 +42,7 @@ from agents_progress.journal.base import (
     Scope,
     one_run,
 )
+from agents_progress.journal.pauses import Pause, pause_text, stored_pause
 from agents_progress.journal.redis_connections import LEFT_BEHIND, Address, Connections, marked
 from agents_progress.journal.redis_control import Control
 from agents_progress.journal.redis_keys import Keys, stored_envelope, stored_row
@@ -224,6 +225,25 @@ class RedisJournal(Journal):
         async with aclosing(asks(self.requests, opened.control.bell, owned, LOOK_S)) as steps:
             async for request in steps:
                 yield request
+
+    # Pauses.
+
+    async def keep_pause(self, pause: Pause, *, lease: Lease | None = None) -> None:
+        opened, text = self._opened(), pause_text(pause)
+        await _ask(opened, opened.control.keep_pause, pause.run_id, text, lease)
+
+    async def pause(self, run_id: str, *, scope: Scope = EVERYTHING) -> Pause | None:
+        opened = self._opened()
+        text = await _ask(opened, opened.control.pause, run_id, scope)
+        return None if text is None else stored_pause(run_id, text)
+
+    async def pauses(self) -> list[str]:
+        opened = self._opened()
+        return await _ask(opened, opened.control.pauses)
+
+    async def drop_pause(self, run_id: str) -> None:
+        opened = self._opened()
+        await _ask(opened, opened.control.drop_pause, run_id)
 
     # Retention.
 

@@ -1,4 +1,4 @@
-"""What is asked of owners, and who reads their runs, on Redis.
+"""What is asked of owners, who reads their runs, and what paused ones leave behind, on Redis.
 
 The requests of a run are one field of its hash, so that whichever release erases the run erases them too: a line each,
 in the order in which they were asked. Beside them one stream for all runs wakes the owners; a request that was stored
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from agents_progress.errors import JournalError
 from agents_progress.journal import rules
-from agents_progress.journal.base import EVERYTHING, Request, Scope
+from agents_progress.journal.base import EVERYTHING, Lease, Request, Scope
 from agents_progress.journal.redis_connections import FAILURES, Connections, answered, marked
-from agents_progress.journal.redis_keys import Keys, refuse
-from agents_progress.journal.redis_scripts import ASK, RING, TOUCH
+from agents_progress.journal.redis_keys import Keys, refuse, right
+from agents_progress.journal.redis_scripts import ASK, KEEP_PAUSE, PAUSE, RING, TOUCH
 from agents_progress.journal.redis_watch import PAUSE_S, Watch
 from agents_progress.journal.tails import ASKED, Bell
 
@@ -47,6 +47,33 @@ class Control:
             for run_id, lines in zip(run_ids, fields, strict=True)
             for line in (lines or b"").splitlines()
         ]
+
+    async def keep_pause(self, run_id: str, text: str, lease: Lease | None) -> None:
+        """See :meth:`Journal.keep_pause`."""
+        await self._connections.send(("SADD", self._keys.pauses, run_id))
+        (word,) = await self._connections.call(KEEP_PAUSE, self._keys.of(run_id), right(run_id, lease), text)
+        if word != b"kept":
+            refuse(word.decode(), run_id)
+
+    async def pause(self, run_id: str, scope: Scope) -> bytes | None:
+        """The text behind :meth:`Journal.pause`."""
+        bounds = marked(scope.owner), marked(scope.tenant)
+        word, *found = await self._connections.call(PAUSE, self._keys.of(run_id), *bounds)
+        if word == b"erased" and scope == EVERYTHING:
+            refuse("erased", run_id)
+        return found[0] if found else None
+
+    async def pauses(self) -> list[str]:
+        """See :meth:`Journal.pauses`."""
+        (names,) = await self._connections.send(("SMEMBERS", self._keys.pauses))
+        run_ids = sorted(name.decode() for name in names)
+        stored = await self._connections.send(*(("HEXISTS", self._keys.of(each)[0], "pause") for each in run_ids))
+        return [run_id for run_id, holds in zip(run_ids, stored, strict=True) if holds]
+
+    async def drop_pause(self, run_id: str) -> None:
+        """See :meth:`Journal.drop_pause`."""
+        await self._connections.send(("HDEL", self._keys.of(run_id)[0], "pause"))
+        await self._connections.send(("SREM", self._keys.pauses, run_id))
 
     async def touch(self, run_ids: Sequence[str]) -> None:
         """See :meth:`Journal.touch`."""

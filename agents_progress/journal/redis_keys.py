@@ -48,6 +48,11 @@ class Keys:
         return f"{self.prefix}:due"
 
     @property
+    def pauses(self) -> str:
+        """The runs that may have a pause stored: each is added before, and the run itself says what is true."""
+        return f"{self.prefix}:pauses"
+
+    @property
     def asked(self) -> str:
         """A stream that grows whenever something is asked of an owner."""
         return f"{self.prefix}:asked"

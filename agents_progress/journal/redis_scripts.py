@@ -217,11 +217,36 @@ local kept = tonumber(redis.call('HGET', KEYS[1], 'snapshot_seq') or -1)
 if seq > kept then redis.call('HSET', KEYS[1], 'snapshot', snapshot, 'snapshot_seq', text(seq)) end
 if upto <= floor then return {'kept', 0} end
 redis.call('HSET', KEYS[1], 'floor', text(upto))
+if upto >= head then redis.call('HDEL', KEYS[1], 'pause') end
 redis.call('XTRIM', KEYS[2], 'MINID', '=', id(upto + 1))
 return {'kept', upto - floor}
 """,
 )
 """ARGV: the sequence number up to which to prune (0 prunes nothing), that of the snapshot, the snapshot."""
+
+KEEP_PAUSE: Final = _script(
+    _FACTS,
+    """
+if run.erased then return {'erased'} end
+if head == 0 then return {'not_found'} end
+if fenced(ARGV[1]) then return {'fenced'} end
+if run.sealed then return {'sealed'} end
+redis.call('HSET', KEYS[1], 'pause', ARGV[2])
+return {'kept'}
+""",
+)
+"""ARGV: lease, the pause."""
+
+PAUSE: Final = _script(
+    _FACTS,
+    _SCOPE,
+    """
+if run.erased then return {'erased'} end
+if hidden(ARGV[1], ARGV[2]) then return {'none'} end
+return {'found', redis.call('HGET', KEYS[1], 'pause')}
+""",
+)
+"""ARGV: owner, tenant."""
 
 LEASE: Final = _script(
     _FACTS,
@@ -322,6 +347,8 @@ SCRIPTS: Final = (
     RING,
     TOUCH,
     KEEP,
+    KEEP_PAUSE,
+    PAUSE,
     LEASE,
     RENEW,
     LOSE,

@@ -33,6 +33,7 @@ from agents_progress.journal.base import (
     Scope,
     one_run,
 )
+from agents_progress.journal.pauses import Pause, pause_text, stored_pause
 from agents_progress.journal.sqlite_file import connect, translated, wipe
 from agents_progress.journal.tails import ASKED, Bell, Page, asks, follow
 from agents_progress.journal.threads import outcome_of
@@ -214,6 +215,23 @@ class SQLiteJournal(Journal):
 
     def asks(self, owned: Callable[[], Collection[str]]) -> AsyncIterator[Request]:
         return asks(self.requests, self._opened().bell, owned, ASKED_ELSEWHERE_S)
+
+    # Pauses.
+
+    async def keep_pause(self, pause: Pause, *, lease: Lease | None = None) -> None:
+        text = pause_text(pause)
+        await self._write(lambda db: sqlite_write.keep_pause(db, pause.run_id, text, lease))
+
+    async def pause(self, run_id: str, *, scope: Scope = EVERYTHING) -> Pause | None:
+        text = await self._read(lambda db: sqlite_read.pause(db, run_id, scope))
+        return None if text is None else stored_pause(run_id, text)
+
+    async def pauses(self) -> list[str]:
+        return await self._read(sqlite_read.pauses)
+
+    async def drop_pause(self, run_id: str) -> None:
+        await self._write(lambda db: sqlite_write.drop_pause(db, run_id))
+        await self._wipe()
 
     # Retention.
 

@@ -96,9 +96,20 @@ BEGIN DELETE FROM requests WHERE run = OLD.run; END
         "CREATE INDEX runs_by_status ON runs (status)",
         f"CREATE INDEX runs_unnoted ON runs (run) WHERE {UNNOTED}",
     ),
+    (
+        "CREATE TABLE pauses (run INTEGER PRIMARY KEY, body TEXT NOT NULL)",
+        """
+CREATE TRIGGER pauses_go_with_their_run AFTER DELETE ON runs
+BEGIN DELETE FROM pauses WHERE run = OLD.run; END
+""",
+        """
+CREATE TRIGGER pauses_go_with_their_log AFTER UPDATE OF floor ON runs WHEN NEW.floor >= NEW.seq
+BEGIN DELETE FROM pauses WHERE run = NEW.run; END
+""",
+    ),
 )
 """``written_at`` is that of ``written_seq``, and ``status`` and ``glance`` are those of ``noted_seq``: a release that
-does not know them leaves them behind. A trigger erases, because an older release may be the one that erases a run.
+does not know them leaves them behind. Triggers erase and prune, because an older release may be the one that does.
 """
 
 _MAKING: Final = Lock()

@@ -216,3 +216,15 @@ def folded(db: sqlite3.Connection, path: str, run_id: str, upto: int) -> tuple[i
         return floor, None
     stored = bodies(db, found.run, covered, floor)
     return floor, to_json(rules.folded(run_id, known, (as_envelope(body, path) for body in stored)))
+
+
+def pause(db: sqlite3.Connection, run_id: str, scope: Scope) -> str | None:
+    """What is stored of a paused run inside a scope."""
+    found = inside(db, run_id, scope)
+    line = db.execute("SELECT body FROM pauses WHERE run = ?", (found.run,)).fetchone() if found else None
+    return None if line is None else str(line[0])
+
+
+def pauses(db: sqlite3.Connection) -> list[str]:
+    """The runs of which a pause is stored."""
+    return [run_id for (run_id,) in db.execute("SELECT run_id FROM pauses JOIN runs USING (run) ORDER BY run")]

@@ -183,6 +183,23 @@ def ask(db: sqlite3.Connection, request: Request, text: str, scope: Scope) -> Re
     return rules.stored_request(run_id, body)
 
 
+# Pauses.
+
+
+def keep_pause(db: sqlite3.Connection, run_id: str, body: str, lease: Lease | None) -> None:
+    """Store what a run that is about to pause leaves behind."""
+    found = found_run(db, run_id)
+    if found is None or not found.head:
+        raise rules.not_found(run_id)
+    rules.refuse_write(run_id, generation=found.generation, sealed=bool(found.sealed), lease=lease)
+    db.execute("INSERT OR REPLACE INTO pauses VALUES (?, ?)", (found.run, body))
+
+
+def drop_pause(db: sqlite3.Connection, run_id: str) -> None:
+    """Remove it."""
+    db.execute("DELETE FROM pauses WHERE run = (SELECT run FROM runs WHERE run_id = ?)", (run_id,))
+
+
 # Retention.
 
 

@@ -20,7 +20,7 @@ import pytest
 
 CHAPTERS = (
     *("appending", "listing", "glancing", "knowing", "owning"),
-    *("losing", "tailing", "controlling", "keeping", "erasing"),
+    *("losing", "tailing", "controlling", "pausing", "keeping", "erasing"),
 )
 
 pytest.register_assert_rewrite(*(f"agents_progress.testing.contract.{chapter}" for chapter in CHAPTERS))
@@ -34,12 +34,17 @@ from agents_progress.testing.contract.knowing import Knowing  # noqa: E402
 from agents_progress.testing.contract.listing import Listing  # noqa: E402
 from agents_progress.testing.contract.losing import Losing  # noqa: E402
 from agents_progress.testing.contract.owning import Owning  # noqa: E402
+from agents_progress.testing.contract.pausing import Pausing  # noqa: E402
 from agents_progress.testing.contract.tailing import Tailing  # noqa: E402
 
 __all__ = ["JournalContract"]
 
 
-class JournalContract(Appending, Listing, Glancing, Knowing, Owning, Losing, Tailing, Controlling, Keeping, Erasing):
+class _Alive(Appending, Listing, Glancing, Knowing, Owning, Losing, Tailing, Controlling):
+    """What is promised of runs while they go on."""
+
+
+class JournalContract(_Alive, Pausing, Keeping, Erasing):
     """Everything a journal promises. Subclasses give the fixtures ``journal`` and ``reopened``; none may leave a test
     out.
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents_progress.errors import RunErased, UsageError
-from agents_progress.journal import Journal, Origin
+from agents_progress.journal import Journal, Origin, Pause
 from agents_progress.journal.base import Erased, Request, Scope
 from agents_progress.testing.contract.logs import followed, started, story, ticks, viewed, whole
 from agents_progress.testing.contract.owning import LONG
@@ -28,6 +28,8 @@ CALLS: dict[str, Callable[[Journal, str], Awaitable[Any]]] = {
     "tail": lambda journal, run_id: followed(journal.tail(run_id)),
     "run": lambda journal, run_id: journal.run(run_id),
     "ask": lambda journal, run_id: journal.ask(Request(run_id, "cancel", {})),
+    "pause": lambda journal, run_id: journal.pause(run_id),
+    "keep_pause": lambda journal, run_id: journal.keep_pause(Pause(run_id, "f", "{}")),
     "snapshot": lambda journal, run_id: journal.snapshot(run_id),
     "append": lambda journal, run_id: journal.append([started(run_id)]),
     "claim": lambda journal, run_id: journal.append([started(run_id)], claim=True),
