@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from agents.result import RunResultStreaming
@@ -20,6 +21,7 @@ from agents_progress.options import Given, Options, switched_off
 from agents_progress.outcome import Outcome
 from agents_progress.payloads import CancelMode, Parent
 from agents_progress.plan import Plan
+from agents_progress.resuming import Answered, pausing, resumed
 from agents_progress.run import Run
 from agents_progress.sdk import compat
 from agents_progress.sdk.intercept import Scope, entered, outside
@@ -93,6 +95,7 @@ class Decorated(Generic[P]):
 
     def _begun(self, plan: Plan, args: Any, kwargs: Any) -> Run:
         scope = Scope(self._options.reading, retain=False)
+        plan = replace(plan, pausing=pausing(self._function, self._options, scope, args, kwargs))
         with entered(scope):
             returned = self._function(*args, **kwargs)
         if inspect.isawaitable(returned):
@@ -112,6 +115,27 @@ class Decorated(Generic[P]):
         if not inspect.isawaitable(returned):
             source.belongs_to(run)
         return run
+
+    async def resume(
+        self,
+        run_id: str,
+        approve: str | Sequence[str] = (),
+        reject: str | Sequence[str] = (),
+        *,
+        actor: str | None = None,
+        digest: str | Mapping[str, str] | None = None,
+    ) -> Run:
+        """Answer the questions of a run that paused in any process, and continue it here, as :meth:`Run.resume` does.
+
+        The run is one of this function's, in the journal that it names. ``digest`` is that of what was shown to whoever
+        answers: of the one question, or of each by its id. The body runs again up to its ``Runner.run_streamed``, which
+        goes on from the stored state. Raises :exc:`RunNotFound`, :exc:`NotPaused`, :exc:`AnswerNotUsed`,
+        :exc:`NotResumableHere`, :exc:`AlreadyResumed` and as :meth:`Run.resume` does; then nothing was executed, and
+        the run still waits. When another process is first meanwhile, awaiting the new run raises
+        :exc:`AlreadyResumed`.
+        """
+        answer = Answered(approve, reject, actor, digest)
+        return await resumed(self._function, self._options, run_id, answer)
 
     def using(self, **options: Unpack[Given]) -> Decorated[P]:
         """The same function with what belongs to one request: ``handler.using(owner=user)(question)``.
@@ -166,12 +190,14 @@ class Progress:
 
         Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds),
         ``disclosure``, ``approve_blind`` (names of tools whose calls a person may approve without being shown their
-        details), ``titles`` (tool name to text), ``title`` (of the run), ``sinks`` (called with each envelope),
-        ``coalesce``, ``caps``, ``run_id``, ``task_id``, ``owner``, ``tenant``, ``labels``, ``deadline``, ``settle``,
-        ``patience`` with a journal that is away (all in seconds), ``unknown_items`` ("block" or "note"), ``language``
-        ("en" or "zh"), ``clock``; ``unread`` (a run that nobody iterates here, or touches in the journal, for so many
-        seconds is cancelled; to await it is not to read it); ``exclusive`` (a key that one live run of a tenant holds
-        at a time, for :meth:`Decorated.start`, which waits for it ``exclusive_wait`` seconds).
+        details), ``keep_pauses`` (whether the journal that was named keeps what another process needs to go on with a
+        paused run, inputs and outputs included), ``titles`` (tool name to text), ``title`` (of the run), ``sinks``
+        (called with each envelope), ``coalesce``, ``caps``, ``run_id``, ``task_id``, ``owner``, ``tenant``, ``labels``,
+        ``deadline``, ``settle``, ``patience`` with a journal that is away (all in seconds), ``unknown_items`` ("block"
+        or "note"), ``language`` ("en" or "zh"), ``clock``; ``unread`` (a run that nobody iterates here, or touches in
+        the journal, for so many seconds is cancelled; to await it is not to read it); ``exclusive`` (a key that one
+        live run of a tenant holds at a time, for :meth:`Decorated.start`, which waits for it ``exclusive_wait``
+        seconds).
 
         Without ``verify`` a succeeded run stays `checking`: nothing is done until the application says so.
         """

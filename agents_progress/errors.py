@@ -48,6 +48,7 @@
     * :exc:`ResumeError`: a paused run that cannot be continued like this
         * :exc:`NotPaused`
         * :exc:`NotRepeatable`
+        * :exc:`NotResumableHere`
         * :exc:`AnswerNotUsed`
         * :exc:`AlreadyResumed`
     * :exc:`RunSetupError`: the run can have no truthful record, so it is not started
@@ -62,7 +63,7 @@ test.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 
 class ProgressError(Exception):
@@ -297,6 +298,31 @@ class NotPaused(ResumeError):
 
 class NotRepeatable(ResumeError):
     """The call that started the run was not intercepted, so it cannot be repeated with the answer."""
+
+
+_NOT_HERE: Final[Mapping[str, str]] = {
+    "nothing_kept": "nothing was stored of it; only the process that started it can go on with it",
+    "other_function": "another function started it; resume it by that one",
+    "arguments": "its stored arguments do not fit the function any more; deploy the one that started it",
+    "no_call": "the function started no streamed run; deploy the one that started it",
+    "state": "its stored state cannot be loaded with the agents that are here; deploy those that it started with",
+    "tool": "the tool that it asks for is not here; deploy the agent that has it",
+    "call_differs": "its stored call is not the one that was asked about; nothing was approved",
+    "tampered": "what was stored of it was changed since; nothing was approved",
+}
+
+
+class NotResumableHere(ResumeError):
+    """A paused run cannot be continued in this process. It stays as it is, and no answer was used up.
+
+    ``code`` says why: one of `nothing_kept`, `other_function`, `arguments`, `no_call`, `state`, `tool`, `call_differs`
+    and `tampered`.
+    """
+
+    def __init__(self, run_id: str, code: str) -> None:
+        super().__init__(f"run {run_id} cannot be continued here and still waits: {_NOT_HERE[code]}")
+        self.run_id = run_id
+        self.code = code
 
 
 class AnswerNotUsed(ResumeError):

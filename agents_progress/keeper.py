@@ -146,7 +146,7 @@ class Tenure:
         self.run_id = run_id
         self.lost: Callable[[], None] = lambda: None
         self.logger = RunLogger(run_id)
-        self._journal = journal
+        self.journal = journal
         self._exclusive = exclusive
         self._loop = asyncio.get_running_loop()
         self._lease: Lease | None = None
@@ -159,34 +159,34 @@ class Tenure:
     async def begin(self) -> Lease:
         """The lease of the run, taken at the first call."""
         if self._lease is None:
-            ttl = self._journal.lease_s
+            ttl = self.journal.lease_s
             first = FOR_GOOD if ttl is None else FIRST * ttl
-            self._lease = await self._journal.lease(self.run_id, first, exclusive=self._exclusive)
+            self._lease = await self.journal.lease(self.run_id, first, exclusive=self._exclusive)
             if ttl is not None:
-                keeper = keeper_of(self._journal, ttl)
+                keeper = keeper_of(self.journal, ttl)
                 keeper.hold(self._lease, self._tell)
                 if keeper.time_to_look():
-                    await expire(self._journal)
+                    await expire(self.journal)
         return self._lease
 
     def leave(self) -> None:
         """Let the lease run out, so that the run counts as lost."""
         self._drop()
-        if self._lease is not None and self._journal.lease_s is None:
+        if self._lease is not None and self.journal.lease_s is None:
             with suppress(JournalError):
-                self._journal.renew([self._lease], 0.0)
+                self.journal.renew([self._lease], 0.0)
 
     async def end(self) -> None:
         """Give the lease back, with the word that nothing more comes."""
         self._drop()
         try:
-            await self._journal.seal(self.run_id, lease=self._lease)
+            await self.journal.seal(self.run_id, lease=self._lease)
         except Exception as error:  # noqa: BLE001 - a journal that fails must not fail the run; the lease runs out
             self.logger.warning("its log was not sealed: %s", type(error).__name__)
 
     def _drop(self) -> None:
-        if self._lease is not None and self._journal.lease_s is not None:
-            keeper_of(self._journal, self._journal.lease_s).drop(self._lease)
+        if self._lease is not None and self.journal.lease_s is not None:
+            keeper_of(self.journal, self.journal.lease_s).drop(self._lease)
 
     def _tell(self) -> None:
         if not self._loop.is_closed():

@@ -107,12 +107,12 @@ class RunLog:
             self._deliver(claim.said)
 
     def _hold(self, tenure: Tenure) -> None:
-        self._tenure, tenure.lost, tenure.logger = tenure, self._lost, self._logger
+        self.tenure, tenure.lost, tenure.logger = tenure, self._lost, self._logger
 
     @property
     def held(self) -> bool:
         """Whether the run is ours in the journal."""
-        return self._tenure.begun and not self.broken
+        return self.tenure.begun and not self.broken
 
     # Writing.
 
@@ -195,16 +195,16 @@ class RunLog:
     async def seal(self) -> None:
         """Tell the journal that nothing more comes. A broken log is left to run out."""
         if self.broken:
-            self._tenure.leave()
+            self.tenure.leave()
         else:
-            await self._tenure.end()
+            await self.tenure.end()
             await self._snapshots.last(self.seq)
 
     def abandon(self) -> None:
         """End every reader without waiting for the journal; what is not stored yet is not said."""
         self.broken = self.closed = True
         self._snapshots.usable = False
-        self._tenure.leave()
+        self.tenure.leave()
         self.view.close_transport()
         if self._gathering is not None:
             self._gathering.close()
@@ -321,7 +321,7 @@ class RunLog:
         pause = RETRY_S
         while True:
             try:
-                lease = await self._tenure.begin()
+                lease = await self.tenure.begin()
                 with telemetry.appending(self.journal):
                     await self.journal.append(batch, origin=self._origin, claim=claims, lease=lease)
                 _reached.add(self.journal)

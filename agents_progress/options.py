@@ -49,6 +49,7 @@ class Given(TypedDict, total=False):
     verify_timeout: float
     disclosure: Disclosure
     approve_blind: Collection[str]
+    keep_pauses: bool
     titles: Mapping[str, str]
     prices: Mapping[str, Price]
     sinks: Sequence[Sink]
@@ -80,6 +81,7 @@ class Options:
     verify_timeout: float = 60.0
     disclosure: Disclosure = field(default_factory=Disclosure)
     approve_blind: Collection[str] = ()
+    keep_pauses: bool = False
     titles: Mapping[str, str] = field(default_factory=dict)
     prices: Mapping[str, Price] = field(default_factory=dict)
     sinks: Sequence[Sink] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
@@ -21,8 +21,10 @@ from agents_progress.errors import AlreadyResumed, JournalError, JournalUnavaila
 from agents_progress.keeper import TAKEN
 from agents_progress.log import RunLog
 from agents_progress.outcome import Evidence, Outcome, owner_finished
+from agents_progress.pausing import used
 from agents_progress.payloads import CancelAnswer, CancelMode
-from agents_progress.plan import Beginning, Plan, Sink
+from agents_progress.plan import Beginning, Plan
+from agents_progress.sinks import feed
 from agents_progress.source import Drafts, Ending, Source, Take
 from agents_progress.unread import Audience
 from agents_progress.verify import digest, judge, publish
@@ -50,6 +52,8 @@ async def settled(timeout: float | None = None) -> bool:
 
 class Owner:
     """Owns one run from its start to the end of its log. Belongs to the running event loop."""
+
+    _decided: Outcome
 
     def __init__(self, plan: Plan, start: Start, context: Context, beginning: Beginning | None) -> None:
         self.plan = plan
@@ -84,7 +88,9 @@ class Owner:
         )
         self._adopt(plan)
         self.audience = None if plan.unread is None else Audience(plan.journal, plan.run_id)
-        self._sinks = [self._loop.create_task(self._feed(sink), context=context) for sink in plan.sinks]
+        self._sinks = [
+            self._loop.create_task(feed(sink, self.log, self.logger), context=context) for sink in plan.sinks
+        ]
         self.task = self._loop.create_task(self._own(), context=context, name=f"agents-progress {plan.run_id}")
         _held.add(self.task)
         telemetry.count_active(self.task)
@@ -217,6 +223,8 @@ class Owner:
             if isinstance(self.error, TAKEN):
                 raise taken
             raise self.error or JournalError(f"run {self.plan.run_id} could not be recorded, so it was not continued")
+        if self.plan.pausing is not None:
+            await used(self.plan.journal, beginning.resumed_from, self.logger)
 
     async def _drained(self) -> Ending:
         """Drain to the end, wait for the run's own task, and read the facts."""
@@ -271,7 +279,9 @@ class Owner:
         if not self.ended:
             self.ended = True
             self.error = ending.error or self.error
-            self._write_ending(ending)
+            self._decided = self._decide(ending)
+        if self.outcome is None:
+            self._write_ending(self._decided, await self._leave_behind())
         await self.log.flush()
         self.source.concluded()
         await self._verify()
@@ -284,16 +294,28 @@ class Owner:
             self.finished.set_result(self.outcome)
         await self.log.seal()
 
-    def _write_ending(self, ending: Ending) -> None:
+    def _decide(self, ending: Ending) -> Outcome:
+        """How it ended, after what is said before that."""
         outcome = owner_finished(ending.evidence)
-        final: Draft | None = None
         try:
             self._write("conclude", ending.closing(outcome.kind))
-            outcome = self._completed(outcome, ending)
-            if outcome.kind != "unknown":
-                final = "run.ended", outcome.to_payload(asked=self._cancel is not None)
+            return self._completed(outcome, ending)
         except Exception as error:  # noqa: BLE001 - an ending that cannot be worded is not claimed
             self.fault("conclude", error)
+            return outcome
+
+    async def _leave_behind(self) -> dict[str, Any]:
+        """Store what a pause leaves behind, before it is known as one; what the ending says of it."""
+        pausing, source = self.plan.pausing, self.source
+        if self._decided.kind != "paused" or self._fault or pausing is None or source is None:
+            return {}
+        await self.log.flush()
+        return await pausing.leave(source, self.log.tenure, self.plan.patience, self.logger)
+
+    def _write_ending(self, outcome: Outcome, left: Mapping[str, Any]) -> None:
+        final: Draft | None = None
+        if outcome.kind != "unknown":
+            final = "run.ended", {**outcome.to_payload(asked=self._cancel is not None), **left}
         if final is not None and self._fault is None:
             self._write("disclose", (final,))
             outcome = replace(outcome, final_output=self.log.final_output)  # as published
@@ -374,16 +396,3 @@ class Owner:
             telemetry.tell_end(outcome.kind, outcome.error["code"] if outcome.error else outcome.reason)
         elif self.view.standing.lost is not None:
             telemetry.tell_end("unknown", self.view.standing.lost)
-
-    async def _feed(self, sink: Sink) -> None:
-        """Give one sink every envelope, in order. A sink that raises is named once and asked again for the next."""
-        failed = False
-        async for envelope in self.log.read():
-            try:
-                answer = sink(envelope)
-                if answer is not None:
-                    await answer
-            except Exception as error:  # noqa: BLE001 - a sink must not change the run or another sink
-                if not failed:
-                    failed = True
-                    self.logger.error("a sink failed: %s", type(error).__name__)

@@ -15,6 +15,7 @@ from agents_progress.events import Envelope
 from agents_progress.journal.base import Journal, Origin
 from agents_progress.journal.rules import accepted
 from agents_progress.messages import Language
+from agents_progress.pausing import Pausing
 from agents_progress.payloads import Parent
 from agents_progress.verify import Verifier
 
@@ -26,7 +27,8 @@ class Plan:
     """Everything about a run that is decided before it starts. Times are in seconds.
 
     ``given`` says that the application chose the run id, so that the journal may know it already; ``shared`` that it
-    named the journal, so that others may ask something of the run.
+    named the journal, so that others may ask something of the run. ``pausing`` is how it is left behind when it pauses,
+    None when only this process may go on with it.
     """
 
     run_id: str
@@ -52,6 +54,7 @@ class Plan:
     given: bool = False
     shared: bool = False
     claim: Claim | None = None
+    pausing: Pausing | None = None
 
     async def claimed(self, *, wait: float = 0.0, patience: float = 0.0, anew: bool = False) -> Plan:
         """The same plan with the run in hand, as what the journal knew of it. Arguments and errors as :func:`claim`."""

@@ -149,7 +149,7 @@ class Run:
         source = self._paused()
         if not source.repeatable:
             raise NotRepeatable(f"run {self.id} was followed, not started here; decorate its function to resume it")
-        decisions = _decisions(source.questions, approve, reject)
+        decisions = decisions_on(source.questions, approve, reject)
 
         async def start() -> Source:
             again = source.repeat(decisions)
@@ -231,9 +231,10 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _decisions(
+def decisions_on(
     questions: Mapping[str, str], approve: str | Sequence[str], reject: str | Sequence[str]
 ) -> dict[str, bool]:
+    """Interaction id to whether it is approved. Raises :exc:`UnknownInteraction` and :exc:`UsageError`."""
     decisions: dict[str, bool] = {}
     for names, decision in ((approve, True), (reject, False)):
         chosen = list(questions) if names == "all" else [names] if isinstance(names, str) else list(names)

@@ -95,6 +95,9 @@ class Source(Protocol):
     def restated(self) -> Drafts:
         """The pending calls and questions, to begin a continuing run with."""
 
+    def left(self) -> Mapping[str, Any]:
+        """What another process needs to go on with it after a pause, as JSON. Raises when it cannot be told."""
+
     def repeat(self, decisions: Mapping[str, bool]) -> Source:
         """Start the continuing run, with each decided question approved or rejected."""
 
@@ -152,6 +155,10 @@ class CancelledPause:
     def restated(self) -> Drafts:
         """Nothing is pending."""
         return ()
+
+    def left(self) -> Mapping[str, Any]:
+        """Refused: it does not pause."""
+        raise NotRepeatable("a cancelled pause cannot be continued")
 
     def repeat(self, decisions: Mapping[str, bool]) -> Source:
         """Refused: there is no call to repeat."""

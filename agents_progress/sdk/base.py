@@ -90,6 +90,11 @@ class SDKSource(Generic[S]):
         """What the continuing run must know."""
         return Carried(self.part.waiting(), list(self._questions.open), self._questions.asked)
 
+    def left(self) -> Mapping[str, Any]:
+        from agents_progress.sdk.keeping import left  # which needs the words of this module
+
+        return left(self.result.to_state(), self.carried())
+
     def decided(self, state: Any) -> dict[str, bool]:
         """The decisions in the state with which the user's own code continues the run."""
         found: dict[str, bool] = {}

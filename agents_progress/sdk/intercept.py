@@ -72,6 +72,28 @@ class Scope:
         return next((source for source in self.sources if source.result is result), None)
 
 
+class Recalled(BaseException):
+    """Carries the call of a function's body out of it, with nothing executed. No ``except Exception`` stops it."""
+
+    def __init__(self, inner: Any, agent: Any, kwargs: dict[str, Any]) -> None:
+        super().__init__("a call that is only looked at")
+        self.agent = agent
+        self.context = kwargs.get("context")
+        self._made = inner, agent, kwargs
+
+    def go_on(self, state: Any, reading: Reading, carried: Carried) -> StreamedSource:
+        """Make the call with the state of a paused run as its input."""
+        inner, agent, kwargs = self._made
+        return _streamed(inner, agent, state, kwargs, reading, retain=False, carried=carried)
+
+
+class Recalling(Scope):
+    """A call of a body that is made to learn with what agent and options it starts its run, and that starts none."""
+
+    def run_streamed(self, inner: Any, agent: Any, input: Any, kwargs: dict[str, Any]) -> Any:
+        raise Recalled(inner, agent, kwargs)
+
+
 _scope: ContextVar[Scope | None] = ContextVar("agents_progress_scope", default=None)
 _installing = Lock()
 

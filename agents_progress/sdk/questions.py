@@ -59,10 +59,7 @@ class Questions:
         """
         before, self.open = self.open, []
         for item in items:
-            tool = name_of(item.name or "tool")
-            arguments = valid(str(item.arguments or ""))
-            digest = action_digest(tool, arguments)
-            raw_id = _raw_id(item)
+            raw_id, tool, digest = asked_by(item)
             known = next((q for q in before if q.raw_id == raw_id and q.digest == digest), None)
             if known is not None:
                 self.open.append(known)
@@ -75,12 +72,18 @@ class Questions:
                 tool=tool,
                 title=self.title_of(tool),
                 digest=digest,
-                details=arguments,
+                details=valid(str(item.arguments or "")),
                 blind=tool in self.approve_blind,
                 item=item,
             )
             self.open.append(question)
             yield question.wait()
+
+
+def asked_by(item: Any) -> tuple[str | None, str, str]:
+    """What an interruption is about: the model's id of the call, the tool, and the digest of what is to be done."""
+    tool = name_of(item.name or "tool")
+    return _raw_id(item), tool, action_digest(tool, valid(str(item.arguments or "")))
 
 
 def action_digest(tool: str, arguments: str) -> str:

@@ -1,0 +1,86 @@
+"""What a run that pauses leaves behind, so that any process which has its function can go on with it.
+
+The body of a :class:`Pause` is JSON: how the function was called, and what its source says of the run. Its digest
+stands in the run's ending, so that a body that was changed since is seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agents_progress.disclosure import Draft
+from agents_progress.errors import NotResumableHere
+from agents_progress.journal.base import Journal
+from agents_progress.journal.pauses import Pause
+from agents_progress.keeper import Tenure
+from agents_progress.source import Source
+from agents_progress.telemetry import RunLogger
+from agents_progress.verify import digest
+
+LEFT: Final = "pause"
+"""In ``x`` of a `run.ended`: the digest of what was left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pausing:
+    """How the runs of one call are left behind: the name of the function, and its arguments as JSON.
+
+    ``arguments`` raises for a call that cannot be repeated from what JSON holds.
+    """
+
+    function: str
+    arguments: Callable[[], Mapping[str, Any]]
+
+    async def leave(self, source: Source, tenure: Tenure, patience: float, logger: RunLogger) -> dict[str, Any]:
+        """Store what a drained run leaves behind, under its owner's lease; what its ending says of it.
+
+        Where that fails the run pauses all the same, and this process can go on with it.
+        """
+        try:
+            pause = self._pause(tenure.run_id, source)
+            async with asyncio.timeout(patience):
+                await tenure.journal.keep_pause(pause, lease=await tenure.begin())
+        except Exception as error:  # noqa: BLE001 - see above
+            logger.warning("only this process can go on with it: %s", type(error).__name__)
+            return {}
+        return {"x": {LEFT: digest(pause.body)}}
+
+    def _pause(self, run_id: str, source: Source) -> Pause:
+        body = {
+            "arguments": dict(self.arguments()),
+            "agent": source.agent,
+            "said": list(source.restated()),
+            "left": dict(source.left()),
+        }
+        return Pause(run_id, self.function, json.dumps(body))
+
+
+async def used(journal: Journal, run_id: str, logger: RunLogger) -> None:
+    """Erase what a run left behind, now that another one goes on from it. Whoever finds it later does it otherwise."""
+    try:
+        await journal.drop_pause(run_id)
+    except Exception as error:  # noqa: BLE001 - the run that goes on must not be hurt
+        logger.warning("what its pause left behind is still stored: %s", type(error).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A pause as it was left behind. ``said`` is what a run that goes on from it says first."""
+
+    arguments: Mapping[str, Any]
+    agent: str
+    said: tuple[Draft, ...]
+    left: Mapping[str, Any]
+
+
+def opened(pause: Pause, ending: Mapping[str, Any]) -> Opened:
+    """What is in a pause, given the payload of its run's ending. Raises :exc:`NotResumableHere` for a changed one."""
+    if digest(pause.body) != ending.get("x", {}).get(LEFT):
+        raise NotResumableHere(pause.run_id, "tampered")
+    body = json.loads(pause.body)
+    said = tuple((type_, payload) for type_, payload in body["said"])
+    return Opened(body["arguments"], body["agent"], said, body["left"])

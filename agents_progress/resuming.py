@@ -1,0 +1,182 @@
+"""Going on with a paused run in another process than the one that paused: from what its journal keeps of it.
+
+Nothing is used up before everything is there: the arguments fit the function, its body starts a run, the state loads
+with the agents of that run, their tools are there, and each call that waits is the one that was asked about. Only then
+the run that goes on is claimed, once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from agents_progress.arguments import Arguments
+from agents_progress.claim import next_run_id
+from agents_progress.errors import AlreadyResumed, AnswerNotUsed, NotPaused, NotResumableHere, RunNotFound, UsageError
+from agents_progress.journal.base import EVERYTHING, Journal, Origin, RunRow
+from agents_progress.options import Options, switched_off
+from agents_progress.pausing import Opened, Pausing, opened
+from agents_progress.plan import Beginning, Plan
+from agents_progress.run import Run, decisions_on
+from agents_progress.sdk import compat
+from agents_progress.sdk.base import Carried
+from agents_progress.sdk.intercept import Recalled, Recalling, Scope, entered, outside
+from agents_progress.sdk.keeping import loaded
+from agents_progress.source import Source
+from agents_progress.stored import view_of
+from agents_progress.view import RunView
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What somebody decided: interaction ids or ``"all"``, by whom, and the digests of what they were shown."""
+
+    approve: str | Sequence[str] = ()
+    reject: str | Sequence[str] = ()
+    actor: str | None = None
+    digest: str | Mapping[str, str] | None = None
+
+
+def kept_as(function: Callable[..., Any]) -> str:
+    """The name under which the pauses of a function are kept: without its module, which is `__main__` in one process
+    and not in another.
+    """
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def pausing(function: Callable[..., Any], options: Options, scope: Scope, args: Any, kwargs: Any) -> Pausing | None:
+    """How a call is left behind when its run pauses; None when only this process can or may go on with it."""
+    if options.journal is None or not options.keep_pauses:
+        return None
+
+    def arguments() -> Mapping[str, Any]:
+        if len(scope.sources) != 1:
+            raise UsageError("its body starts several streamed runs; leave it one")
+        return _arguments_of(function).stored(args, kwargs)
+
+    return Pausing(kept_as(function), arguments)
+
+
+def _arguments_of(function: Callable[..., Any]) -> Arguments:
+    return Arguments(kept_as(function), inspect.unwrap(function))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A paused run of which everything was found: nothing of it was used up yet."""
+
+    call: Recalled
+    state: Any
+    carried: Carried
+    kept: Opened
+
+
+async def resumed(function: Callable[..., Any], options: Options, run_id: str, answer: Answered) -> Run:
+    """See :meth:`agents_progress.decorate.Decorated.resume`."""
+    if switched_off() or options.journal is None:
+        raise UsageError("a run is resumed from the journal that its function names; name it with `journal=`")
+    compat.require_supported()
+    journal = options.new_journal()
+    row, view = await _paused(journal, run_id)
+    found = await load(function, options, journal, view)
+    decisions = decisions_on(
+        {question.interaction_id: question.tool for question in found.carried.questions}, answer.approve, answer.reject
+    )
+    _require_shown(found.carried, decisions, answer.digest)
+    return _going_on(_plan(options, function, journal, row, found), options, run_id, found, decisions, answer.actor)
+
+
+async def load(function: Callable[..., Any], options: Options, journal: Journal, view: RunView) -> Loaded:
+    """Find everything that a paused run needs to go on here. Raises :exc:`NotResumableHere`; executes nothing."""
+    run_id = view.run_id
+    pause = await journal.pause(run_id)
+    if pause is None:
+        raise NotResumableHere(run_id, "nothing_kept")
+    if pause.function != kept_as(function):
+        raise NotResumableHere(run_id, "other_function")
+    kept = opened(pause, await _ending(journal, run_id, view.seq))
+    call = await _recalled(function, options, run_id, kept)
+    state, carried = await loaded(run_id, call.agent, call.context, kept.left)
+    asked = {each.interaction_id: each.digest for each in view.interactions.values() if each.decision is None}
+    if asked != {question.interaction_id: question.digest for question in carried.questions}:
+        raise NotResumableHere(run_id, "call_differs")
+    return Loaded(call, state, carried, kept)
+
+
+async def _paused(journal: Journal, run_id: str) -> tuple[RunRow, RunView]:
+    row = await journal.run(run_id)
+    if row is None:
+        raise RunNotFound(f"there is no run {run_id}; check the id")
+    if row.standing.outcome != "paused":
+        raise NotPaused(f"run {run_id} is {row.status}; only a paused run can be answered")
+    later_id = next_run_id(run_id)
+    if await journal.run(later_id) is not None:
+        raise AlreadyResumed(f"run {run_id} was continued as {later_id}; follow that one")
+    return row, await view_of(journal, run_id, EVERYTHING)
+
+
+async def _ending(journal: Journal, run_id: str, seq: int) -> Mapping[str, Any]:
+    """The payload of the last envelope of a paused run, whose log is closed."""
+    (last,) = await journal.read(run_id, seq - 1, 1)
+    return last.payload
+
+
+async def _recalled(function: Callable[..., Any], options: Options, run_id: str, kept: Opened) -> Recalled:
+    """The call that the body makes with the stored arguments."""
+    try:
+        call = _arguments_of(function).bind(kept.arguments)
+    except (UsageError, ValidationError) as error:
+        raise NotResumableHere(run_id, "arguments") from error
+    with entered(Recalling(options.reading, retain=False)):
+        try:
+            returned = function(*call.args, **call.kwargs)
+            if inspect.isawaitable(returned):
+                await returned
+        except Recalled as found:
+            return found
+    raise NotResumableHere(run_id, "no_call")
+
+
+def _require_shown(carried: Carried, decisions: Mapping[str, bool], shown: str | Mapping[str, str] | None) -> None:
+    """Refuse an answer that is about something else than what is asked."""
+    if shown is None:
+        return
+    if isinstance(shown, str):
+        if len(decisions) != 1:
+            raise UsageError("one digest is of one question; give a mapping from interaction id to digest")
+        shown = dict.fromkeys(decisions, shown)
+    asked = {question.interaction_id: question.digest for question in carried.questions}
+    if any(asked[name] != shown.get(name) for name in decisions):
+        raise AnswerNotUsed("digest_differs")
+
+
+def _plan(options: Options, function: Callable[..., Any], journal: Journal, row: RunRow, found: Loaded) -> Plan:
+    """The plan of the run that goes on: its task, its title and whose it is are those of the paused one."""
+    arguments, whose = found.kept.arguments, row.origin
+    plan = options.plan(function, run_id=row.run_id, task_id=row.task_id, journal=journal)
+    origin = Origin(owner=whose.owner, tenant=whose.tenant, labels=whose.labels)
+    pausing = Pausing(kept_as(function), lambda: arguments) if options.keep_pauses else None
+    return replace(plan, title=row.title or plan.title, origin=origin, pausing=pausing)
+
+
+def _going_on(
+    plan: Plan, options: Options, run_id: str, found: Loaded, decisions: Mapping[str, bool], actor: str | None
+) -> Run:
+    async def start() -> Source:
+        for question in found.carried.questions:
+            if question.interaction_id in decisions:
+                decide = found.state.approve if decisions[question.interaction_id] else found.state.reject
+                decide(question.item)
+        source = found.call.go_on(found.state, options.reading, found.carried)
+        source.rejected(decisions)
+        source.belongs_to(run)
+        return source
+
+    words = {name: "approved" if approved else "rejected" for name, approved in decisions.items()}
+    beginning = Beginning(run_id, found.kept.agent, found.kept.said, words, actor)
+    run = Run(plan.continued(next_run_id(run_id)), start, outside(), beginning)
+    return run
