@@ -134,3 +134,11 @@ def next_run_id(run_id: str) -> str:
     """The id of the run that follows another one in its task: ``.2`` after the first, then ``.3``, and so on."""
     stem, dot, number = run_id.rpartition(".")
     return f"{stem}.{int(number) + 1}" if dot and number.isdigit() else f"{run_id}.2"
+
+
+def run_ids_before(run_id: str) -> list[str]:
+    """The ids of the runs that one follows in its task, the first one first."""
+    stem, dot, number = run_id.rpartition(".")
+    if not (dot and number.isdigit()):
+        return []
+    return [stem, *(f"{stem}.{each}" for each in range(2, int(number)))]

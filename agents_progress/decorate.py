@@ -122,7 +122,7 @@ class Decorated(Generic[P]):
         approve: str | Sequence[str] = (),
         reject: str | Sequence[str] = (),
         *,
-        actor: str | None = None,
+        actor: str | Mapping[str, str] | None = None,
         digest: str | Mapping[str, str] | None = None,
     ) -> Run:
         """Answer the questions of a run that paused in any process, and continue it here, as :meth:`Run.resume` does.

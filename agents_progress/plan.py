@@ -99,20 +99,22 @@ class Plan:
 class Beginning:
     """What a continuing run says first: whom it continues, what was pending there, and what was decided.
 
-    ``underway`` says that the SDK's run was started already, by the application's own code.
+    ``actor`` is who decided, or who decided each. ``underway`` says that the SDK's run was started already, by the
+    application's own code.
     """
 
     resumed_from: str
     agent: str
     drafts: Sequence[Draft]
     decisions: Mapping[str, str]
-    actor: str | None = None
+    actor: str | Mapping[str, str] | None = None
     underway: bool = False
 
     def said_first(self, plan: Plan) -> Iterator[Draft]:
         """The beginning of the log."""
         yield plan.started(self.agent, self.resumed_from)
         yield from self.drafts
-        actor = {} if self.actor is None else {"actor": self.actor}
+        actors = self.actor if isinstance(self.actor, Mapping) else dict.fromkeys(self.decisions, self.actor)
         for interaction_id, decision in self.decisions.items():
-            yield "approval.resolved", {"interaction_id": interaction_id, "decision": decision, **actor}
+            by = {} if (actor := actors.get(interaction_id)) is None else {"actor": actor}
+            yield "approval.resolved", {"interaction_id": interaction_id, "decision": decision, **by}

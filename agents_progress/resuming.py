@@ -33,11 +33,11 @@ from agents_progress.view import RunView
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What somebody decided: interaction ids or ``"all"``, by whom, and the digests of what they were shown."""
+    """What was decided: interaction ids or ``"all"``, by whom (or by whom each), and the digests of what was shown."""
 
     approve: str | Sequence[str] = ()
     reject: str | Sequence[str] = ()
-    actor: str | None = None
+    actor: str | Mapping[str, str] | None = None
     digest: str | Mapping[str, str] | None = None
 
 
@@ -164,7 +164,12 @@ def _plan(options: Options, function: Callable[..., Any], journal: Journal, row:
 
 
 def _going_on(
-    plan: Plan, options: Options, run_id: str, found: Loaded, decisions: Mapping[str, bool], actor: str | None
+    plan: Plan,
+    options: Options,
+    run_id: str,
+    found: Loaded,
+    decisions: Mapping[str, bool],
+    actor: str | Mapping[str, str] | None,
 ) -> Run:
     async def start() -> Source:
         for question in found.carried.questions:

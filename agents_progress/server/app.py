@@ -36,6 +36,7 @@ from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal
 from agents_progress.options import shared_journal
+from agents_progress.server.abandoned import SWEEP_S
 from agents_progress.server.guard import Guard
 from agents_progress.server.leaving import drained_on_signals
 from agents_progress.server.limits import Limits
@@ -73,6 +74,7 @@ def runs_app(
     store = shared_journal(journal) if isinstance(journal, str) else journal
     service = Service(store, limits, drain_s=drain_s, prune_after=prune_after, erase_after=erase_after)
     starter, gate = Starter(service, offered(functions), exclusive), Gate(authorize, store)
+    service.at_intervals.append((SWEEP_S, starter.abandoned.sweep))
     paths = [
         *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
         Route("/livez", Probe("live", service.live)),

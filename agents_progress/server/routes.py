@@ -185,6 +185,9 @@ async def answer(call: RunCall) -> Response:
         later = await asking.answer(journal, call.row, given, scope=call.principal.scope, within=within)
     except AnswerNotUsed as error:
         raise Refusal(error.code, **error.facts) from None
+    if later is None:  # its owner is gone
+        waiting = await journal.newest({call.row.task_id}, scope=call.principal.scope)
+        later = await call.starter.abandoned.take_up(waiting[call.row.task_id])
     return Answer({"answer": "accepted", "continued_as": later}, 202)
 
 

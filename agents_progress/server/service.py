@@ -62,6 +62,7 @@ class Service:
         self.hub = Hub(journal)
         self.views = LiveViews(journal)
         self.draining = False
+        self.at_intervals: list[tuple[float, Callable[[], Awaitable[None]]]] = []
         self._drain_s = drain_s
         self._draining: asyncio.Task[None] | None = None
         self._prune_after = prune_after
@@ -150,6 +151,7 @@ class Service:
             (FOLLOW_S, self._follow),
             (TOUCH_S, self._touch),
             (SWEEP_S, self._sweep),
+            *self.at_intervals,
         )
         self._alive = True
         loops = [asyncio.create_task(self._repeat(seconds, step)) for seconds, step in every]

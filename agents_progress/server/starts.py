@@ -25,6 +25,7 @@ from agents_progress.events import RUN_ID_PATTERN
 from agents_progress.journal.base import RunRow
 from agents_progress.options import Given
 from agents_progress.run import Run
+from agents_progress.server.abandoned import Abandoned
 from agents_progress.server.asked import MOST_LABELS
 from agents_progress.server.bodies import json_object
 from agents_progress.server.offered import Offered, named
@@ -137,6 +138,7 @@ class Starter:
         self._service = service
         self._functions = functions
         self._exclusive = exclusive
+        self.abandoned = Abandoned(service, functions)
 
     async def start(self, request: Request, principal: Principal) -> tuple[RunRow, bool]:
         """The run that a request asks for, and whether it is a new one. Raises :class:`Refusal`."""

@@ -1,0 +1,123 @@
+"""Paused runs whose owner is gone: this node goes on with those that were answered, and ends those nobody will answer.
+
+Whoever claims the run that goes on does so alone, so every node may try. A pause that cannot go on here is left as it
+is, with its answers, for a node that can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from agents_progress import telemetry
+from agents_progress.claim import next_run_id, run_ids_before
+from agents_progress.errors import AlreadyResumed, JournalError, NotPaused, ResumeError
+from agents_progress.journal.base import EVERYTHING, Request, RunRow
+from agents_progress.journal.pauses import Pause
+from agents_progress.resuming import kept_as
+from agents_progress.run import Run
+from agents_progress.server.offered import Offered
+from agents_progress.server.refusals import Refusal
+from agents_progress.server.service import Service
+from agents_progress.stored import view_of
+from agents_progress.unanswered import end_pause
+
+logger = logging.getLogger("agents_progress")
+
+SWEEP_S: Final = 5.0
+"""How often pauses are looked at, in seconds. An owner that is there has as long to use an answer itself."""
+TAKING_S: Final = 5.0
+"""How long the claim of the run that goes on is waited for, in seconds."""
+
+
+class Abandoned:
+    """Takes up, on this node, what paused elsewhere. Belongs to the event loop of its service."""
+
+    def __init__(self, service: Service, functions: Mapping[str, Offered]) -> None:
+        self._service = service
+        self._journal = service.journal
+        self._functions = {kept_as(each.decorated): each for each in functions.values()}
+        self._asked_before: frozenset[str] = frozenset()
+        self._told: set[tuple[str, str]] = set()
+
+    async def sweep(self) -> None:
+        """Take up what was asked of pauses for longer than an owner would need."""
+        waiting = await self._journal.pauses()
+        asked = frozenset([run_id for run_id in waiting if await self._asked(run_id)])
+        for run_id in sorted(asked & self._asked_before):
+            await self.take_up(run_id)
+        self._asked_before = asked
+
+    async def take_up(self, run_id: str) -> str | None:
+        """Do what was asked of a pause; the run that goes on from it, None when it cannot go on here."""
+        row, pause = await self._journal.run(run_id), await self._journal.pause(run_id)
+        if row is None or pause is None or not row.sealed:  # its owner is about to say that it paused
+            return None
+        asked = await self._asked(run_id)
+        by = next((request.body for request in asked if request.key.startswith("cancel.")), None)
+        try:
+            if by is not None and row.standing.outcome == "paused":
+                return await end_pause(self._journal, row, "cancelled", by.get("actor"))
+            return await self._go_on(row, pause, asked)
+        except (AlreadyResumed, NotPaused):
+            await self._journal.drop_pause(run_id)  # its owner was killed before it did this
+            return next_run_id(run_id) if await self._journal.run(next_run_id(run_id)) else None
+        except (ResumeError, Refusal) as error:
+            self._tell(run_id, getattr(error, "code", type(error).__name__))
+            return None
+
+    async def _asked(self, run_id: str) -> list[Request]:
+        """Cancels of a run and answers to its questions; an answer may have been given to a run before it."""
+        return await self._journal.requests([*run_ids_before(run_id), run_id])
+
+    async def _go_on(self, row: RunRow, pause: Pause, asked: Sequence[Request]) -> str | None:
+        offered = self._functions.get(pause.function)
+        given = {
+            request.key.removeprefix("answer."): request.body for request in asked if request.key.startswith("answer.")
+        }
+        if offered is None or not given:
+            return None
+        account = row.origin.tenant, row.origin.owner or ""
+        self._service.take_place(account)
+        try:
+            run = await self._resumed(offered, row.run_id, given)
+        except BaseException:
+            self._service.leave_place(account)
+            raise
+        self._service.hold(run, account)
+        return await self._claimed(run)
+
+    async def _resumed(self, offered: Offered, run_id: str, given: Mapping[str, Mapping[str, Any]]) -> Run:
+        view = await view_of(self._journal, run_id, EVERYTHING)
+        open_ones = {name for name, question in view.interactions.items() if question.decision is None}
+        used = {name: body for name, body in given.items() if name in open_ones}
+        return await offered.decorated.using(journal=self._journal).resume(
+            run_id,
+            [name for name, body in used.items() if body["decision"] == "approved"],
+            [name for name, body in used.items() if body["decision"] == "rejected"],
+            actor={name: body["actor"] for name, body in used.items() if body.get("actor") is not None},
+            digest={name: body.get("digest", "") for name, body in used.items()},
+        )
+
+    async def _claimed(self, run: Run) -> str:
+        """Wait, for a moment, until the run that goes on is known."""
+        with suppress(TimeoutError, JournalError):
+            async with asyncio.timeout(TAKING_S):
+                async for _ in run:
+                    return run.id
+                await run
+        return run.id
+
+    def _tell(self, run_id: str, code: str) -> None:
+        """Say once why a run cannot go on here."""
+        if (run_id, code) not in self._told:
+            self._told.add((run_id, code))
+            logger.warning(
+                "agents_progress: paused run %s waits for a node that can go on with it (%s)",
+                run_id,
+                code,
+                extra=telemetry.about(run_id),
+            )
