@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ from agents_progress.claim import next_run_id
 from agents_progress.errors import AnswerNotUsed, JournalError
 from agents_progress.events import Envelope, is_run_id
 from agents_progress.journal.base import EVERYTHING, Journal, Request, RunRow, Scope
+from agents_progress.pausing import refuse_actor
 from agents_progress.payloads import CancelAnswer, CancelMode, Decision
 from agents_progress.stored import view_of
+from agents_progress.unanswered import refuse_expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,11 @@ async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope
             raise _answered(request.body)
     if view.standing.ended and view.standing.outcome != "paused":
         raise AnswerNotUsed("not_waiting")
+    await refuse_expired(journal, row, view, time.time())
     if question.digest != given.digest:
         raise AnswerNotUsed("digest_differs")
+    if (pause := await journal.pause(row.run_id, scope=scope)) is not None:
+        refuse_actor(pause.answerers.get(given.interaction_id), given.actor)
     return row.run_id
 
 

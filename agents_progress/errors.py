@@ -328,8 +328,8 @@ class NotResumableHere(ResumeError):
 class AnswerNotUsed(ResumeError):
     """The answer to a question of a run was not used, and changed nothing.
 
-    ``code`` says why: `already_answered`, `not_waiting`, `unknown_interaction` or `digest_differs`. ``facts`` is what
-    is known besides: the `decision` and `actor` that were first.
+    ``code`` says why: `already_answered`, `not_waiting`, `unknown_interaction`, `digest_differs`, `expired` or
+    `not_allowed`. ``facts`` is what is known besides: the `decision` and `actor` that were first.
     """
 
     def __init__(self, code: str, **facts: Any) -> None:

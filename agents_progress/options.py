@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import Any, Final, Literal, TypedDict, Unpack
 
 from agents_progress.caps import Caps
-from agents_progress.clock import Clock
+from agents_progress.clock import Clock, rfc3339
 from agents_progress.coalesce import Coalesce
 from agents_progress.disclosure import Disclosure
 from agents_progress.errors import UsageError
 from agents_progress.events import is_run_id
 from agents_progress.journal import Journal, MemoryJournal, Origin, open_journal
 from agents_progress.messages import LANGUAGES, Language
+from agents_progress.pausing import Answerers
 from agents_progress.payloads import Parent
 from agents_progress.plan import Plan, Sink
 from agents_progress.prices import Price, checked_prices
@@ -50,6 +51,8 @@ class Given(TypedDict, total=False):
     disclosure: Disclosure
     approve_blind: Collection[str]
     keep_pauses: bool
+    approval_ttl: float | None
+    answerers: Answerers | None
     titles: Mapping[str, str]
     prices: Mapping[str, Price]
     sinks: Sequence[Sink]
@@ -82,6 +85,8 @@ class Options:
     disclosure: Disclosure = field(default_factory=Disclosure)
     approve_blind: Collection[str] = ()
     keep_pauses: bool = False
+    approval_ttl: float | None = None
+    answerers: Answerers | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     prices: Mapping[str, Price] = field(default_factory=dict)
     sinks: Sequence[Sink] = ()
@@ -117,13 +122,18 @@ class Options:
             raise UsageError(f"language {self.language!r} is not spoken here; choose of {', '.join(LANGUAGES)}")
         if self.unknown_items not in ("block", "note"):
             raise UsageError(f"unknown_items is 'block' or 'note', not {self.unknown_items!r}")
-        if isinstance(self.approve_blind, str):
-            raise UsageError(f"approve_blind names tools; write [{self.approve_blind!r}]")
-        if self.unread is not None and self.unread <= 0:
-            raise UsageError(f"unread is a time in seconds, not {self.unread!r}; leave it out to let a run go unread")
+        self._refuse_wrong_forms()
         checked_prices(self.prices)
         if isinstance(self.journal, str):
             open_journal(self.journal)  # nothing is opened yet; a wrong URL is refused where it is written
+
+    def _refuse_wrong_forms(self) -> None:
+        for name, members in (("approve_blind", "tools"), ("answerers", "actors")):
+            if isinstance(given := getattr(self, name), str):
+                raise UsageError(f"{name} names {members}; write [{given!r}]")
+        for name, otherwise in (("unread", "let a run go unread"), ("approval_ttl", "let a question wait")):
+            if (given := getattr(self, name)) is not None and given <= 0:
+                raise UsageError(f"{name} is a time in seconds, not {given!r}; leave it out to {otherwise}")
 
     def using(self, **changes: Unpack[Given]) -> Options:
         """These options with some of them changed. Raises :exc:`UsageError` for a name that is no option."""
@@ -139,7 +149,13 @@ class Options:
     def reading(self) -> Reading:
         """How SDK events are read under these options."""
         blind = frozenset(self.approve_blind)
-        return Reading(self.title_of, self.unknown_items == "block", self.clock.monotonic, self.prices, blind)
+        return Reading(
+            self.title_of, self.unknown_items == "block", self.clock.monotonic, self.prices, blind, self._expires_at
+        )
+
+    def _expires_at(self) -> str | None:
+        """Until when a question that is asked now can be answered."""
+        return None if self.approval_ttl is None else rfc3339(int((self.clock.wall() + self.approval_ttl) * 1000))
 
     @property
     def exclusive_key(self) -> str | None:

@@ -223,7 +223,7 @@ class Owner:
             if isinstance(self.error, TAKEN):
                 raise taken
             raise self.error or JournalError(f"run {self.plan.run_id} could not be recorded, so it was not continued")
-        if self.plan.pausing is not None:
+        if self.plan.pausing is not None and self.plan.pausing.shared:
             await used(self.plan.journal, beginning.resumed_from, self.logger)
 
     async def _drained(self) -> Ending:

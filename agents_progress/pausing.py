@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from agents_progress.clock import rfc3339
 from agents_progress.disclosure import Draft
-from agents_progress.errors import NotResumableHere
+from agents_progress.errors import AnswerNotUsed, NotResumableHere
 from agents_progress.journal.base import Journal
 from agents_progress.journal.pauses import Pause
 from agents_progress.keeper import Tenure
 from agents_progress.source import Source
 from agents_progress.telemetry import RunLogger
 from agents_progress.verify import digest
+
+Answerers: TypeAlias = Collection[str] | Callable[[str], Collection[str] | None]
+"""The actors who may answer, or what gives them for the name of a tool; None is anybody."""
 
 LEFT: Final = "pause"
 """In ``x`` of a `run.ended`: the digest of what was left behind."""
@@ -29,11 +33,21 @@ LEFT: Final = "pause"
 class Pausing:
     """How the runs of one call are left behind: the name of the function, and its arguments as JSON.
 
-    ``arguments`` raises for a call that cannot be repeated from what JSON holds.
+    ``arguments`` raises for a call that cannot be repeated from what JSON holds; None leaves no state behind, but for
+    whoever looks who may answer, and until when.
     """
 
     function: str
-    arguments: Callable[[], Mapping[str, Any]]
+    arguments: Callable[[], Mapping[str, Any]] | None
+    answerers: Answerers | None = None
+    shared: bool = True
+
+    def refuse(self, tool: str, actor: str | None) -> None:
+        """Raise :exc:`AnswerNotUsed` unless this actor may answer a question about this tool."""
+        refuse_actor(self._actors(tool), actor)
+
+    def _actors(self, tool: str) -> Collection[str] | None:
+        return self.answerers(tool) if callable(self.answerers) else self.answerers
 
     async def leave(self, source: Source, tenure: Tenure, patience: float, logger: RunLogger) -> dict[str, Any]:
         """Store what a drained run leaves behind, under its owner's lease; what its ending says of it.
@@ -42,6 +56,8 @@ class Pausing:
         """
         try:
             pause = self._pause(tenure.run_id, source)
+            if not (self.shared and (pause.body or pause.answerers or pause.expires_at)):
+                return {}
             async with asyncio.timeout(patience):
                 await tenure.journal.keep_pause(pause, lease=await tenure.begin())
         except Exception as error:  # noqa: BLE001 - see above
@@ -50,13 +66,31 @@ class Pausing:
         return {"x": {LEFT: digest(pause.body)}}
 
     def _pause(self, run_id: str, source: Source) -> Pause:
-        body = {
-            "arguments": dict(self.arguments()),
-            "agent": source.agent,
-            "said": list(source.restated()),
-            "left": dict(source.left()),
-        }
-        return Pause(run_id, self.function, json.dumps(body))
+        said = list(source.restated())
+        waits = [payload for type_, payload in said if type_ == "approval.wait"]
+        named = {wait["interaction_id"]: self._actors(wait["tool"]) for wait in waits}
+        return Pause(
+            run_id,
+            self.function,
+            "" if self.arguments is None else self._body(source, said, self.arguments()),
+            min((wait["expires_at"] for wait in waits if "expires_at" in wait), default=None),
+            {name: sorted(actors) for name, actors in named.items() if actors is not None},
+        )
+
+    def _body(self, source: Source, said: Sequence[Draft], arguments: Mapping[str, Any]) -> str:
+        body = {"arguments": dict(arguments), "agent": source.agent, "said": said, "left": dict(source.left())}
+        return json.dumps(body)
+
+
+def refuse_actor(actors: Collection[str] | None, actor: str | None) -> None:
+    """Raise :exc:`AnswerNotUsed` unless an actor is among those who may answer; None is anybody."""
+    if actors is not None and actor not in actors:
+        raise AnswerNotUsed("not_allowed")
+
+
+def expired(expires_at: str | None, wall: float) -> bool:
+    """Whether a question can be answered no more, at a wall time in seconds."""
+    return expires_at is not None and expires_at <= rfc3339(int(wall * 1000))
 
 
 async def used(journal: Journal, run_id: str, logger: RunLogger) -> None:

@@ -19,7 +19,7 @@ from agents_progress.claim import next_run_id
 from agents_progress.errors import AlreadyResumed, AnswerNotUsed, NotPaused, NotResumableHere, RunNotFound, UsageError
 from agents_progress.journal.base import EVERYTHING, Journal, Origin, RunRow
 from agents_progress.options import Options, switched_off
-from agents_progress.pausing import Opened, Pausing, opened
+from agents_progress.pausing import Opened, Pausing, opened, refuse_actor
 from agents_progress.plan import Beginning, Plan
 from agents_progress.run import Run, decisions_on
 from agents_progress.sdk import compat
@@ -28,6 +28,7 @@ from agents_progress.sdk.intercept import Recalled, Recalling, Scope, entered, o
 from agents_progress.sdk.keeping import loaded
 from agents_progress.source import Source
 from agents_progress.stored import view_of
+from agents_progress.unanswered import refuse_expired
 from agents_progress.view import RunView
 
 
@@ -48,17 +49,20 @@ def kept_as(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 
-def pausing(function: Callable[..., Any], options: Options, scope: Scope, args: Any, kwargs: Any) -> Pausing | None:
-    """How a call is left behind when its run pauses; None when only this process can or may go on with it."""
-    if options.journal is None or not options.keep_pauses:
-        return None
+def pausing(function: Callable[..., Any], options: Options, scope: Scope, args: Any, kwargs: Any) -> Pausing:
+    """How a call is left behind when its run pauses."""
 
     def arguments() -> Mapping[str, Any]:
         if len(scope.sources) != 1:
             raise UsageError("its body starts several streamed runs; leave it one")
         return _arguments_of(function).stored(args, kwargs)
 
-    return Pausing(kept_as(function), arguments)
+    return _pausing(function, options, arguments)
+
+
+def _pausing(function: Callable[..., Any], options: Options, arguments: Callable[[], Mapping[str, Any]]) -> Pausing:
+    kept, shared = arguments if options.keep_pauses else None, options.journal is not None
+    return Pausing(kept_as(function), kept, options.answerers, shared)
 
 
 def _arguments_of(function: Callable[..., Any]) -> Arguments:
@@ -73,6 +77,7 @@ class Loaded:
     state: Any
     carried: Carried
     kept: Opened
+    answerers: Mapping[str, Sequence[str]]
 
 
 async def resumed(function: Callable[..., Any], options: Options, run_id: str, answer: Answered) -> Run:
@@ -82,11 +87,15 @@ async def resumed(function: Callable[..., Any], options: Options, run_id: str, a
     compat.require_supported()
     journal = options.new_journal()
     row, view = await _paused(journal, run_id)
+    await refuse_expired(journal, row, view, options.clock.wall())
     found = await load(function, options, journal, view)
     decisions = decisions_on(
         {question.interaction_id: question.tool for question in found.carried.questions}, answer.approve, answer.reject
     )
     _require_shown(found.carried, decisions, answer.digest)
+    for name in decisions:
+        actor = answer.actor.get(name) if isinstance(answer.actor, Mapping) else answer.actor
+        refuse_actor(found.answerers.get(name), actor)
     return _going_on(_plan(options, function, journal, row, found), options, run_id, found, decisions, answer.actor)
 
 
@@ -94,7 +103,7 @@ async def load(function: Callable[..., Any], options: Options, journal: Journal,
     """Find everything that a paused run needs to go on here. Raises :exc:`NotResumableHere`; executes nothing."""
     run_id = view.run_id
     pause = await journal.pause(run_id)
-    if pause is None:
+    if pause is None or not pause.body:
         raise NotResumableHere(run_id, "nothing_kept")
     if pause.function != kept_as(function):
         raise NotResumableHere(run_id, "other_function")
@@ -104,7 +113,7 @@ async def load(function: Callable[..., Any], options: Options, journal: Journal,
     asked = {each.interaction_id: each.digest for each in view.interactions.values() if each.decision is None}
     if asked != {question.interaction_id: question.digest for question in carried.questions}:
         raise NotResumableHere(run_id, "call_differs")
-    return Loaded(call, state, carried, kept)
+    return Loaded(call, state, carried, kept, pause.answerers)
 
 
 async def _paused(journal: Journal, run_id: str) -> tuple[RunRow, RunView]:
@@ -159,7 +168,7 @@ def _plan(options: Options, function: Callable[..., Any], journal: Journal, row:
     arguments, whose = found.kept.arguments, row.origin
     plan = options.plan(function, run_id=row.run_id, task_id=row.task_id, journal=journal)
     origin = Origin(owner=whose.owner, tenant=whose.tenant, labels=whose.labels)
-    pausing = Pausing(kept_as(function), lambda: arguments) if options.keep_pauses else None
+    pausing = _pausing(function, options, lambda: arguments)
     return replace(plan, title=row.title or plan.title, origin=origin, pausing=pausing)
 
 

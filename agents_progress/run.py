@@ -12,11 +12,20 @@ from typing import Any, Self
 
 from agents_progress.claim import next_run_id
 from agents_progress.control import controlled
-from agents_progress.errors import AlreadyResumed, NotPaused, NotRepeatable, UnknownInteraction, UsageError, WrongLoop
+from agents_progress.errors import (
+    AlreadyResumed,
+    AnswerNotUsed,
+    NotPaused,
+    NotRepeatable,
+    UnknownInteraction,
+    UsageError,
+    WrongLoop,
+)
 from agents_progress.events import Envelope
 from agents_progress.outcome import Outcome
 from agents_progress.owner import Owner, Start
-from agents_progress.payloads import CancelAnswer, CancelMode
+from agents_progress.pausing import expired
+from agents_progress.payloads import CancelAnswer, CancelMode, Decision
 from agents_progress.plan import Beginning, Plan
 from agents_progress.source import CancelledPause, Source
 from agents_progress.telemetry import RunLogger
@@ -141,15 +150,16 @@ class Run:
         """Answer a paused run's questions, and continue it as a new run of the same task.
 
         ``approve`` and ``reject`` take interaction ids, or ``"all"``. Undecided questions stay open: the new run pauses
-        for them again. Raises :exc:`NotPaused`, :exc:`NotRepeatable`, :exc:`UnknownInteraction`, and
-        :exc:`AlreadyResumed` when this run was continued before. When another process was first, awaiting the new run
-        raises it, and nothing was executed.
+        for them again. Raises :exc:`NotPaused`, :exc:`NotRepeatable`, :exc:`UnknownInteraction`, :exc:`AnswerNotUsed`
+        for an expired question and an actor who may not answer, and :exc:`AlreadyResumed` when this run was continued
+        before. When another process was first, awaiting the new run raises it, and nothing was executed.
         """
         self._same_loop()
         source = self._paused()
         if not source.repeatable:
             raise NotRepeatable(f"run {self.id} was followed, not started here; decorate its function to resume it")
         decisions = decisions_on(source.questions, approve, reject)
+        self._refuse_answer(source, decisions, actor)
 
         async def start() -> Source:
             again = source.repeat(decisions)
@@ -200,14 +210,27 @@ class Run:
         self.continued = Run(plan, start, self._context, beginning)
         return self.continued
 
+    def _refuse_answer(self, source: Source, decisions: Mapping[str, bool], actor: str | None) -> None:
+        """Raise :exc:`AnswerNotUsed` for one that comes too late, which ends the pause, or from whoever may not."""
+        plan, questions = self._owner.plan, self.view.interactions
+        if any(expired(questions[name].expires_at, plan.clock.wall()) for name in source.questions):
+            self._end_pause(source, "expired", None)
+            raise AnswerNotUsed("expired")
+        if plan.pausing is not None:
+            for name in decisions:
+                plan.pausing.refuse(source.questions[name], actor)
+
     def _cancel_pause(self, source: Source, actor: str | None) -> CancelAnswer:
+        return self._end_pause(source, "cancelled", actor).cancel(actor=actor)
+
+    def _end_pause(self, source: Source, decision: Decision, actor: str | None) -> Run:
+        """Resolve every question without an answer, in a run that ends at once."""
         ended = CancelledPause(source.agent, tuple(source.restated()))
 
         async def start() -> Source:
             return ended
 
-        run = self._continue(source, start, dict.fromkeys(source.questions, "cancelled"), actor)
-        return run.cancel(actor=actor)
+        return self._continue(source, start, dict.fromkeys(source.questions, decision), actor)
 
     def _same_loop(self) -> None:
         if _running_loop() is not self._loop:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextvars import copy_context
 
 from agents_progress.claim import next_run_id
 from agents_progress.disclosure import Disclosure, Draft
-from agents_progress.errors import AlreadyResumed
+from agents_progress.errors import AlreadyResumed, AnswerNotUsed
 from agents_progress.journal.base import EVERYTHING, Journal, Origin, RunRow
-from agents_progress.pausing import used
+from agents_progress.pausing import expired, used
 from agents_progress.payloads import Decision
 from agents_progress.plan import Beginning, Plan
 from agents_progress.run import Run
-from agents_progress.sdk.intercept import outside
 from agents_progress.source import CancelledPause, Source
 from agents_progress.stored import view_of
 from agents_progress.view import RunView
@@ -43,7 +43,7 @@ async def end_pause(journal: Journal, row: RunRow, decision: Decision, actor: st
         disclosure=_AS_STORED,
     )
     beginning = Beginning(row.run_id, source.agent, drafts, dict.fromkeys(open_ones, decision), actor)
-    run = Run(plan.continued(next_run_id(row.run_id)), start, outside(), beginning)
+    run = Run(plan.continued(next_run_id(row.run_id)), start, copy_context(), beginning)
     if decision == "cancelled":
         run.cancel(actor=actor)
     try:
@@ -54,6 +54,14 @@ async def end_pause(journal: Journal, row: RunRow, decision: Decision, actor: st
         await used(journal, row.run_id, run.logger)
     await run.closed()
     return run.id
+
+
+async def refuse_expired(journal: Journal, row: RunRow, view: RunView, wall: float) -> None:
+    """End a pause of which a question can be answered no more, and raise :exc:`AnswerNotUsed`, which says so."""
+    open_ones = [question for question in view.interactions.values() if question.decision is None]
+    if any(expired(question.expires_at, wall) for question in open_ones):
+        await end_pause(journal, row, "expired")
+        raise AnswerNotUsed("expired")
 
 
 def restated(view: RunView) -> Iterator[Draft]:

@@ -17,6 +17,7 @@ from staging import stored
 from starlette.applications import Starlette
 
 from agents_progress import progress
+from agents_progress.clock import Clock
 from agents_progress.decorate import Decorated
 from agents_progress.journal import Journal, open_journal
 from agents_progress.server import Limits
@@ -179,6 +180,34 @@ async def test_a_pause_that_was_cancelled_at_a_node_without_its_owner_ends(openi
         ]
         assert log.view.tools == {"x": "skipped", "y": "skipped"} and log.view.issues == []
         assert DONE == [] and await opening().pauses() == []
+
+
+async def test_a_pause_that_nobody_answered_in_time_is_resolved_by_any_node(opening: Any) -> None:
+    journal = opening()
+    clock = Clock(wall=lambda: 1000.0)
+    run = ship_of(asks("x")).using(journal=journal, approval_ttl=5, clock=clock, owner="ada", tenant="north")()
+    await run
+    await run.closed()
+    async with node(opening()) as (app, ada):
+        await Abandoned(app.state.service, {}).sweep()
+        log = await stored(journal, f"{run.id}.2")
+        assert log.of("approval.resolved") == [{"interaction_id": "ask-1", "decision": "expired"}]
+        body = {"decision": "approve", "digest": run.view.interactions["ask-1"].digest}
+        late = await ada.post(f"/runs/{run.id}/interactions/ask-1", json=body)
+        assert (late.status_code, late.json()["error"]["code"]) == (409, "already_answered")
+    assert DONE == [] and await journal.pauses() == []
+
+
+async def test_only_those_who_are_named_may_answer_over_http(opening: Any) -> None:
+    journal = opening()
+    run = ship_of(asks("x")).using(journal=journal, answerers=["mei"], owner="ada", tenant="north")()
+    await run
+    await run.closed()
+    async with node(opening()) as (_, ada):
+        body = {"decision": "approve", "digest": run.view.interactions["ask-1"].digest}
+        refused = await ada.post(f"/runs/{run.id}/interactions/ask-1", json=body)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "not_allowed")
+    assert await journal.requests([run.id]) == []
 
 
 async def test_a_pause_that_its_owner_could_not_drop_is_dropped_by_whoever_looks(opening: Any) -> None:

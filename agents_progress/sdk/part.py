@@ -32,7 +32,8 @@ _AS_ENDING: Final = {"returned": "succeeded", "raised": "failed", "paused": "pau
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How SDK events are read: the application's titles and prices, what an unknown item means, the clock of durations,
-    and the tools that may be approved by somebody who is not shown what they get.
+    the tools that may be approved by somebody who is not shown what they get, and until when a question that is asked
+    now can be answered.
     """
 
     title_of: Callable[[str], str]
@@ -40,6 +41,7 @@ class Reading:
     monotonic: Callable[[], float]
     prices: Mapping[str, Price]
     approve_blind: frozenset[str] = frozenset()
+    expires_at: Callable[[], str | None] = lambda: None
 
 
 class Part:

@@ -28,6 +28,7 @@ class Question:
     details: str
     blind: bool
     item: Any = field(repr=False)
+    expires_at: str | None = None
 
     def wait(self) -> Draft:
         """The question as an event."""
@@ -40,6 +41,8 @@ class Question:
             "details": self.details,
             "kind": "approval",
         }
+        if self.expires_at is not None:
+            payload["expires_at"] = self.expires_at
         return "approval.wait", {**payload, "x": {"approve_blind": True}} if self.blind else payload
 
 
@@ -49,6 +52,7 @@ class Questions:
 
     title_of: Callable[[str], str]
     approve_blind: Collection[str] = ()
+    expires_at: Callable[[], str | None] = lambda: None
     open: list[Question] = field(default_factory=list)
     asked: int = 0
 
@@ -75,6 +79,7 @@ class Questions:
                 details=valid(str(item.arguments or "")),
                 blind=tool in self.approve_blind,
                 item=item,
+                expires_at=self.expires_at(),
             )
             self.open.append(question)
             yield question.wait()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -17,6 +18,7 @@ from agents_progress.claim import next_run_id, run_ids_before
 from agents_progress.errors import AlreadyResumed, JournalError, NotPaused, ResumeError
 from agents_progress.journal.base import EVERYTHING, Request, RunRow
 from agents_progress.journal.pauses import Pause
+from agents_progress.pausing import expired
 from agents_progress.resuming import kept_as
 from agents_progress.run import Run
 from agents_progress.server.offered import Offered
@@ -41,15 +43,28 @@ class Abandoned:
         self._journal = service.journal
         self._functions = {kept_as(each.decorated): each for each in functions.values()}
         self._asked_before: frozenset[str] = frozenset()
+        self._until: dict[str, str | None] = {}
         self._told: set[tuple[str, str]] = set()
 
     async def sweep(self) -> None:
         """Take up what was asked of pauses for longer than an owner would need."""
         waiting = await self._journal.pauses()
+        await self._expire(waiting)
         asked = frozenset([run_id for run_id in waiting if await self._asked(run_id)])
         for run_id in sorted(asked & self._asked_before):
             await self.take_up(run_id)
         self._asked_before = asked
+
+    async def _expire(self, waiting: Sequence[str]) -> None:
+        """Resolve what nobody answered in time."""
+        for run_id in set(waiting) - self._until.keys():
+            pause = await self._journal.pause(run_id)
+            self._until[run_id] = None if pause is None else pause.expires_at
+        self._until = {run_id: self._until[run_id] for run_id in waiting}
+        for run_id in [run_id for run_id in waiting if expired(self._until[run_id], time.time())]:
+            row = await self._journal.run(run_id)
+            if row is not None and row.sealed and row.standing.outcome == "paused":
+                await end_pause(self._journal, row, "expired")
 
     async def take_up(self, run_id: str) -> str | None:
         """Do what was asked of a pause; the run that goes on from it, None when it cannot go on here."""

@@ -29,6 +29,8 @@ REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
     "key_reused": (409, "The Idempotency-Key was used for another request; use a new one"),
     "already_answered": (409, "Somebody answered this first"),
     "not_waiting": (409, "The run does not wait for this answer (any more)"),
+    "expired": (409, "The time to answer this is over; it was resolved as expired"),
+    "not_allowed": (403, "Others may answer this; ask one of them"),
     "digest_differs": (
         409,
         "The digest is not that of the question; look at what is asked, then answer with its digest",
