@@ -21,7 +21,7 @@ from agents_progress.options import Given, Options, switched_off
 from agents_progress.outcome import Outcome
 from agents_progress.payloads import CancelMode, Parent
 from agents_progress.plan import Plan
-from agents_progress.resuming import Answered, pausing, resumed
+from agents_progress.resuming import Answered, pausing, resumable, resumed
 from agents_progress.run import Run
 from agents_progress.sdk import compat
 from agents_progress.sdk.intercept import Scope, entered, outside
@@ -136,6 +136,10 @@ class Decorated(Generic[P]):
         """
         answer = Answered(approve, reject, actor, digest)
         return await resumed(self._function, self._options, run_id, answer)
+
+    async def resumable(self, run_id: str) -> None:
+        """Find everything that :meth:`resume` needs for a paused run, and leave it as it is. Raises what that would."""
+        await resumable(self._function, self._options, run_id)
 
     def using(self, **options: Unpack[Given]) -> Decorated[P]:
         """The same function with what belongs to one request: ``handler.using(owner=user)(question)``.

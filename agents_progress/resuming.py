@@ -99,6 +99,14 @@ async def resumed(function: Callable[..., Any], options: Options, run_id: str, a
     return _going_on(_plan(options, function, journal, row, found), options, run_id, found, decisions, answer.actor)
 
 
+async def resumable(function: Callable[..., Any], options: Options, run_id: str) -> None:
+    """See :meth:`agents_progress.decorate.Decorated.resumable`."""
+    compat.require_supported()
+    journal = options.new_journal()
+    _, view = await _paused(journal, run_id)
+    await load(function, options, journal, view)
+
+
 async def load(function: Callable[..., Any], options: Options, journal: Journal, view: RunView) -> Loaded:
     """Find everything that a paused run needs to go on here. Raises :exc:`NotResumableHere`; executes nothing."""
     run_id = view.run_id

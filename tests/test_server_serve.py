@@ -22,7 +22,8 @@ from staging import stored
 
 from agents_progress.errors import NotServable, UsageError
 from agents_progress.journal import open_journal, redacted
-from agents_progress.server.serve import INTERRUPTED, STOPPED, Serving, named, serve
+from agents_progress.server.serve import INTERRUPTED, STOPPED, Serving, serve
+from agents_progress.targets import named
 
 FUNCTIONS = """
 import asyncio

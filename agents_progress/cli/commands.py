@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, get_args
 
+from agents_progress.cli.answering import answer, cancel
 from agents_progress.cli.doctor import doctor
 from agents_progress.cli.export import export
+from agents_progress.cli.followed import ACTOR
 from agents_progress.cli.journals import runs, show
 from agents_progress.cli.prune import age, prune
 from agents_progress.cli.replay import replay
@@ -21,6 +23,7 @@ from agents_progress.cli.tail import TOKEN, tail
 from agents_progress.cli.why import why
 from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import LANGUAGES, Status
+from agents_progress.payloads import CancelMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,14 @@ _JOURNAL: Final = _option(
     "--journal", metavar="URL", default=DEFAULT_URL, help=f"where the runs are (default: {DEFAULT_URL})"
 )
 _OUTPUT: Final = _option("--output", "-o", metavar="FILE", help="write a new file instead")
+_ACTOR: Final = _option("--actor", default=ACTOR, metavar="NAME", help=f"who decides (default: {ACTOR})")
 _JSON: Final = _option("--json", action="store_true", help="print JSON")
+
+
+def _decision(parser: argparse.ArgumentParser) -> None:
+    one = parser.add_mutually_exclusive_group(required=True)
+    one.add_argument("--approve", action="store_true", help="let it be done")
+    one.add_argument("--reject", action="store_true", help="let it not be done")
 
 
 def _demo(chosen: argparse.Namespace) -> int:
@@ -136,6 +146,32 @@ COMMANDS: Final = (
         ),
     ),
     Command(
+        "answer",
+        answer,
+        "approve or reject what a paused run asks",
+        (
+            _RUN_ID,
+            _option("interaction_id", metavar="ASK", help="the question, as ask-1"),
+            _decision,
+            _option("--digest", metavar="HEX", help="of what was shown to you; without it, --approve shows that"),
+            _option("--reason", metavar="TEXT", help="why, for the record"),
+            _ACTOR,
+            _JOURNAL,
+            _LANGUAGE,
+        ),
+    ),
+    Command(
+        "cancel",
+        cancel,
+        "ask a run to stop; a paused one ends at once",
+        (
+            _RUN_ID,
+            _option("--mode", choices=get_args(CancelMode), default="immediate", help="(default: immediate)"),
+            _ACTOR,
+            _JOURNAL,
+        ),
+    ),
+    Command(
         "export",
         export,
         "print the log of a run, one envelope a line, for replay",
@@ -176,7 +212,20 @@ COMMANDS: Final = (
             _option("--drain", type=_seconds, default=20.0, metavar="S", help="how long runs may end (default: 20)"),
         ),
     ),
-    Command("doctor", doctor, "say what is installed, whether it was verified, and what differs", ()),
+    Command(
+        "doctor",
+        doctor,
+        "say what is installed, whether it was verified, and what differs",
+        (
+            _option(
+                "--pending",
+                nargs="+",
+                metavar="MODULE:FUNCTION",
+                help="say instead which paused runs of the journal these functions could not go on with",
+            ),
+            _JOURNAL,
+        ),
+    ),
     Command(
         "demo",
         _demo,

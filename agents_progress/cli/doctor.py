@@ -16,6 +16,11 @@ _PACKAGES: Final = ("agents-progress", "openai-agents", "openai", "pydantic", "r
 def doctor(chosen: argparse.Namespace) -> int:
     from agents_progress.sdk import compat
 
+    if chosen.pending:
+        from agents_progress.cli.pending import pending
+
+        return pending(chosen)
+
     say(f"{'python':<16} {platform.python_version()}")
     say(f"{'platform':<16} {clean(platform.platform())}")
     for package in _PACKAGES:

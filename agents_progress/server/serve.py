@@ -11,14 +11,11 @@ import ipaddress
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.types import ASGIApp
@@ -31,6 +28,7 @@ from agents_progress.server.app import runs_app
 from agents_progress.server.leaving import SIGNALS
 from agents_progress.server.principal import Action, Authorize, Principal
 from agents_progress.server.service import Service
+from agents_progress.targets import named
 
 try:
     import uvicorn
@@ -98,27 +96,6 @@ def serve(chosen: Serving, say: Callable[[str], object]) -> int:
         return INTERRUPTED if server.force_exit else STOPPED
     finally:
         listening.close()
-
-
-def named(target: str) -> Any:
-    """What ``module:name`` names, also in the working directory. Raises :exc:`NotServable` with what is amiss."""
-    module, colon, name = target.partition(":")
-    if not (colon and name and all(part.isidentifier() for part in module.split("."))):
-        raise NotServable(f"{target!r:.80} names no function; write module:function")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise
-        raise NotServable(f"there is no module {module}; run this where it can be imported") from None
-    for part in name.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise NotServable(f"module {module} has no {name}; check the name") from None
-    return found
 
 
 def bearer(token: str) -> Authorize:
