@@ -66,6 +66,15 @@ def ask(paid: str) -> RunResultStreaming:
     return _streamed(turn(call("pay", {"paid": paid}, call_id="c1")), turn(text(PAID)))
 
 
+@progress(keep_pauses=True)
+def entrust(paid: str) -> RunResultStreaming:
+    """As :func:`ask`, and any server goes on with it: the model's second turn is said by whichever that is."""
+    asked = Path(f"{paid}.asked")
+    turns = [turn(text(PAID))] if asked.exists() else [turn(call("pay", {"paid": paid}, call_id="c1"))]
+    asked.touch()
+    return _streamed(*turns)
+
+
 @function_tool
 def look() -> str:
     return "seen"
@@ -102,7 +111,7 @@ async def serve(about: Mapping[str, Any]) -> None:
         return Principal(name, owner="team") if name else None
 
     journal = Place(about["url"], about["prefix"]).journal(about["lease_s"])
-    functions = [each.using(verify=check) for each in (slow, plain, ask)]
+    functions = [each.using(verify=check) for each in (slow, plain, ask, entrust)]
     limits = Limits(runs_per_owner=1000, readers_per_owner=5000)
     app = runs_app(journal, by_token, functions=functions, limits=limits, drain_s=about["drain_s"])
     config = uvicorn.Config(

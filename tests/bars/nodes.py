@@ -1,5 +1,6 @@
 """Two server processes on one store: what was started on one is watched, cancelled and approved on the other, of 20
-answers one counts, and what a killed one leaves behind is soon told as lost by the other, and never as done.
+answers one counts, whether the owner of the pause is there or was killed, and what a killed one leaves behind is soon
+told as lost by the other, and never as done.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .places import BACKENDS, Place, stores
 LEASE_S: Final = 3.0
 SLACK_S: Final = 1.0
 ANSWERS: Final = 20
+ORPHAN_ANSWERS: Final = 50
 WITHIN_S: Final = 45.0
 """Each scene ends in so many seconds, or hangs."""
 LONG: Final = {"ticks": 2000, "step_s": 0.05}
@@ -147,6 +149,39 @@ async def raced(scene: Scene, paid: Path) -> None:
     scene.hold(len(pids) == 1 and watch.view.status == "done", f"the tool ran {len(pids)} time, {watch.view.status}")
 
 
+async def orphaned(scene: Scene, paid: Path) -> None:
+    """The owner of a pause is killed, and both servers, which never had it, are answered at once."""
+    run_id = (await scene.ada.start("entrust", {"paid": str(paid)}))["run_id"]
+    watch = Watch(scene.bob, run_id, continued=True)
+    await watch.until(lambda view: view.standing.outcome == "paused")
+    await scene.a.kill()
+    await scene.a.start()
+    asked = question(watch.view)
+    async with AsyncExitStack() as stack:
+        people = [
+            await stack.enter_async_context(person((scene.a, scene.b)[number % 2].url, f"p{number}"))
+            for number in range(ORPHAN_ANSWERS)
+        ]
+        answers = await asyncio.gather(
+            *(each.answer(run_id, asked.interaction_id, "approve", digest=asked.digest) for each in people),
+            return_exceptions=True,
+        )
+    await watch.task
+    won = [f"p{number}" for number, answer in enumerate(answers) if not isinstance(answer, BaseException)]
+    lost = [answer for answer in answers if isinstance(answer, Refused) and answer.code == "already_answered"]
+    by = question(watch.view).actor
+    scene.hold(
+        (len(won), len(lost), [by]) == (1, ORPHAN_ANSWERS - 1, won),
+        f"its owner killed, of {ORPHAN_ANSWERS} answers {len(won)} won ({by} in the log), {len(lost)} were told",
+    )
+    pids = paid.read_text().split()
+    scene.hold(
+        len(pids) == 1 and pids[0] in map(str, (scene.a.pid, scene.b.pid)) and watch.view.status == "done",
+        f"the tool ran {len(pids)} time, on a server that never had the pause, {watch.view.status}",
+    )
+    scene.hold(not await scene.journal.pauses(), "nothing that was used is left")
+
+
 async def killed(scene: Scene, lease_s: float) -> None:
     run_id = (await scene.ada.start("slow", LONG))["run_id"]
     watch = Watch(scene.bob, run_id)
@@ -198,6 +233,7 @@ async def nodes(backend: str, lease_s: float, figures: Figures) -> None:
                 partial(cancelled, scene),
                 partial(approved, scene, folder / "once"),
                 partial(raced, scene, folder / "raced"),
+                partial(orphaned, scene, folder / "orphaned"),
                 partial(killed, scene, lease_s),
                 partial(afterwards, scene),
             ):
