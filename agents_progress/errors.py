@@ -14,6 +14,7 @@
         * :exc:`JournalExtraMissing`
         * :exc:`ClientExtraMissing`
         * :exc:`ServerExtraMissing`
+        * :exc:`SealExtraMissing`
         * :exc:`NotServable`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
@@ -120,6 +121,10 @@ class ClientExtraMissing(UsageError, ImportError):
 
 class ServerExtraMissing(UsageError, ImportError):
     """The server needs packages that are not installed."""
+
+
+class SealExtraMissing(UsageError, ImportError):
+    """Sealing needs a package that is not installed."""
 
 
 class NotServable(UsageError, LookupError):
@@ -308,6 +313,7 @@ _NOT_HERE: Final[Mapping[str, str]] = {
     "state": "its stored state cannot be loaded with the agents that are here; deploy those that it started with",
     "tool": "the tool that it asks for is not here; deploy the agent that has it",
     "call_differs": "its stored call is not the one that was asked about; nothing was approved",
+    "sealed": "it is sealed, and not with a key that is here; configure the one that it was sealed with",
     "tampered": "what was stored of it was changed since; nothing was approved",
 }
 
@@ -315,8 +321,8 @@ _NOT_HERE: Final[Mapping[str, str]] = {
 class NotResumableHere(ResumeError):
     """A paused run cannot be continued in this process. It stays as it is, and no answer was used up.
 
-    ``code`` says why: one of `nothing_kept`, `other_function`, `arguments`, `no_call`, `state`, `tool`, `call_differs`
-    and `tampered`.
+    ``code`` says why: one of `nothing_kept`, `other_function`, `arguments`, `no_call`, `state`, `tool`, `call_differs`,
+    `sealed` and `tampered`.
     """
 
     def __init__(self, run_id: str, code: str) -> None:

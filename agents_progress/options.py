@@ -24,6 +24,7 @@ from agents_progress.payloads import Parent
 from agents_progress.plan import Plan, Sink
 from agents_progress.prices import Price, checked_prices
 from agents_progress.sdk.part import Reading
+from agents_progress.sealing import Seal
 from agents_progress.verify import Verifier
 
 _OPENED: Final[dict[str, Journal]] = {}
@@ -50,7 +51,7 @@ class Given(TypedDict, total=False):
     verify_timeout: float
     disclosure: Disclosure
     approve_blind: Collection[str]
-    keep_pauses: bool
+    keep_pauses: bool | Seal
     approval_ttl: float | None
     answerers: Answerers | None
     titles: Mapping[str, str]
@@ -84,7 +85,7 @@ class Options:
     verify_timeout: float = 60.0
     disclosure: Disclosure = field(default_factory=Disclosure)
     approve_blind: Collection[str] = ()
-    keep_pauses: bool = False
+    keep_pauses: bool | Seal = False
     approval_ttl: float | None = None
     answerers: Answerers | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -128,6 +129,8 @@ class Options:
             open_journal(self.journal)  # nothing is opened yet; a wrong URL is refused where it is written
 
     def _refuse_wrong_forms(self) -> None:
+        if not isinstance(self.keep_pauses, bool | Seal):
+            raise UsageError(f"keep_pauses is True, False or a Seal, not {type(self.keep_pauses).__name__}")
         for name, members in (("approve_blind", "tools"), ("answerers", "actors")):
             if isinstance(given := getattr(self, name), str):
                 raise UsageError(f"{name} names {members}; write [{given!r}]")

@@ -1,7 +1,7 @@
 """What a run that pauses leaves behind, so that any process which has its function can go on with it.
 
-The body of a :class:`Pause` is JSON: how the function was called, and what its source says of the run. Its digest
-stands in the run's ending, so that a body that was changed since is seen.
+The body of a :class:`Pause` is JSON, sealed or not: how the function was called, and what its source says of the run.
+Its digest stands in the run's ending, so that a body that was changed since is seen.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from agents_progress.errors import AnswerNotUsed, NotResumableHere
 from agents_progress.journal.base import Journal
 from agents_progress.journal.pauses import Pause
 from agents_progress.keeper import Tenure
+from agents_progress.sealing import plain_text, sealed_text
 from agents_progress.source import Source
 from agents_progress.telemetry import RunLogger
 from agents_progress.verify import digest
@@ -41,6 +42,7 @@ class Pausing:
     arguments: Callable[[], Mapping[str, Any]] | None
     answerers: Answerers | None = None
     shared: bool = True
+    seal: object = None
 
     def refuse(self, tool: str, actor: str | None) -> None:
         """Raise :exc:`AnswerNotUsed` unless this actor may answer a question about this tool."""
@@ -69,10 +71,11 @@ class Pausing:
         said = list(source.restated())
         waits = [payload for type_, payload in said if type_ == "approval.wait"]
         named = {wait["interaction_id"]: self._actors(wait["tool"]) for wait in waits}
+        body = "" if self.arguments is None else self._body(source, said, self.arguments())
         return Pause(
             run_id,
             self.function,
-            "" if self.arguments is None else self._body(source, said, self.arguments()),
+            sealed_text(body, run_id, self.seal) if body else "",
             min((wait["expires_at"] for wait in waits if "expires_at" in wait), default=None),
             {name: sorted(actors) for name, actors in named.items() if actors is not None},
         )
@@ -111,10 +114,15 @@ class Opened:
     left: Mapping[str, Any]
 
 
-def opened(pause: Pause, ending: Mapping[str, Any]) -> Opened:
-    """What is in a pause, given the payload of its run's ending. Raises :exc:`NotResumableHere` for a changed one."""
+def opened(pause: Pause, ending: Mapping[str, Any], seal: object) -> Opened:
+    """What is in a pause, given the payload of its run's ending. Raises :exc:`NotResumableHere` for a changed one, and
+    for one that is sealed with another key.
+    """
     if digest(pause.body) != ending.get("x", {}).get(LEFT):
         raise NotResumableHere(pause.run_id, "tampered")
-    body = json.loads(pause.body)
+    try:
+        body = json.loads(plain_text(pause.body, pause.run_id, seal))
+    except Exception as error:  # a seal of the application's own raises what it likes
+        raise NotResumableHere(pause.run_id, "sealed") from error
     said = tuple((type_, payload) for type_, payload in body["said"])
     return Opened(body["arguments"], body["agent"], said, body["left"])

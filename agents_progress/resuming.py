@@ -62,7 +62,7 @@ def pausing(function: Callable[..., Any], options: Options, scope: Scope, args: 
 
 def _pausing(function: Callable[..., Any], options: Options, arguments: Callable[[], Mapping[str, Any]]) -> Pausing:
     kept, shared = arguments if options.keep_pauses else None, options.journal is not None
-    return Pausing(kept_as(function), kept, options.answerers, shared)
+    return Pausing(kept_as(function), kept, options.answerers, shared, options.keep_pauses)
 
 
 def _arguments_of(function: Callable[..., Any]) -> Arguments:
@@ -115,7 +115,7 @@ async def load(function: Callable[..., Any], options: Options, journal: Journal,
         raise NotResumableHere(run_id, "nothing_kept")
     if pause.function != kept_as(function):
         raise NotResumableHere(run_id, "other_function")
-    kept = opened(pause, await _ending(journal, run_id, view.seq))
+    kept = opened(pause, await _ending(journal, run_id, view.seq), options.keep_pauses)
     call = await _recalled(function, options, run_id, kept)
     state, carried = await loaded(run_id, call.agent, call.context, kept.left)
     asked = {each.interaction_id: each.digest for each in view.interactions.values() if each.decision is None}

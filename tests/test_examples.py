@@ -25,6 +25,12 @@ succeeded: Done: the run ended and the check passed
   same task: True, id of the new run: the first one's with .2
 a second answer is refused
 """,
+    "approval_after_restart": """\
+first process: asks Refund {"order": 4711}, ended by signal 9
+second process: succeeded: Refunded.
+a second answer is refused
+refunded: True
+""",
     "cancel": """\
 asked: accepted
 asked again: already_cancelling
