@@ -9,9 +9,9 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from agents_progress.claim import next_run_id
+from agents_progress.claim import follower
 from agents_progress.errors import AnswerNotUsed, JournalError
-from agents_progress.events import Envelope, is_run_id
+from agents_progress.events import Envelope
 from agents_progress.journal.base import EVERYTHING, Journal, Request, RunRow, Scope
 from agents_progress.pausing import refuse_actor
 from agents_progress.payloads import CancelAnswer, CancelMode, Decision
@@ -95,14 +95,12 @@ async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope
 
 async def _later(journal: Journal, row: RunRow, scope: Scope) -> RunRow | None:
     """The run that goes on from a paused one."""
-    if row.standing.outcome != "paused" or not is_run_id(later_id := next_run_id(row.run_id)):
-        return None
-    return await journal.run(later_id, scope=scope)
+    return (await follower(journal, row.run_id, scope))[1] if row.standing.outcome == "paused" else None
 
 
 async def _continued(journal: Journal, run_id: str, given: Answer, scope: Scope, within: float) -> str | None:
     """Wait for the run that goes on, until it says what became of the question. The answer is stored, come what may."""
-    later_id, begun = next_run_id(run_id), False
+    (later_id, _), begun = await follower(journal, run_id, scope), False
     later = cast("AsyncGenerator[Envelope, None]", journal.tail(later_id, scope=scope))
     with suppress(TimeoutError, JournalError):
         async with asyncio.timeout(within), aclosing(later):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from agents_progress.errors import AlreadyEnded, AppendConflict, JournalError, JournalUnavailable, LeaseHeld, Sealed
-from agents_progress.events import Envelope
-from agents_progress.journal.base import Journal, Request, RunRow
+from agents_progress.events import Envelope, is_run_id
+from agents_progress.journal.base import EVERYTHING, Journal, Request, RunRow, Scope
 from agents_progress.keeper import Tenure, expire
 
 LOOK_S: Final = 0.05
@@ -134,6 +134,18 @@ def next_run_id(run_id: str) -> str:
     """The id of the run that follows another one in its task: ``.2`` after the first, then ``.3``, and so on."""
     stem, dot, number = run_id.rpartition(".")
     return f"{stem}.{int(number) + 1}" if dot and number.isdigit() else f"{run_id}.2"
+
+
+async def follower(journal: Journal, run_id: str, scope: Scope = EVERYTHING) -> tuple[str, RunRow | None]:
+    """The id of the run that goes on from a paused one, and its row, None when none does yet.
+
+    A run whose owner was killed before it said anything went on from nothing, and is passed over.
+    """
+    while True:
+        run_id = next_run_id(run_id)
+        row = await journal.run(run_id, scope=scope) if is_run_id(run_id) else None
+        if row is None or row.standing.lost is None or row.seq > 1:
+            return run_id, row
 
 
 def run_ids_before(run_id: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents_progress.arguments import Arguments
-from agents_progress.claim import next_run_id
+from agents_progress.claim import follower
 from agents_progress.errors import AlreadyResumed, AnswerNotUsed, NotPaused, NotResumableHere, RunNotFound, UsageError
 from agents_progress.journal.base import EVERYTHING, Journal, Origin, RunRow
 from agents_progress.options import Options, switched_off
@@ -86,7 +86,7 @@ async def resumed(function: Callable[..., Any], options: Options, run_id: str, a
         raise UsageError("a run is resumed from the journal that its function names; name it with `journal=`")
     compat.require_supported()
     journal = options.new_journal()
-    row, view = await _paused(journal, run_id)
+    row, view, later_id = await _paused(journal, run_id)
     await refuse_expired(journal, row, view, options.clock.wall())
     found = await load(function, options, journal, view)
     decisions = decisions_on(
@@ -96,14 +96,15 @@ async def resumed(function: Callable[..., Any], options: Options, run_id: str, a
     for name in decisions:
         actor = answer.actor.get(name) if isinstance(answer.actor, Mapping) else answer.actor
         refuse_actor(found.answerers.get(name), actor)
-    return _going_on(_plan(options, function, journal, row, found), options, run_id, found, decisions, answer.actor)
+    plan = _plan(options, function, journal, row, found).continued(later_id)
+    return _going_on(plan, options, run_id, found, decisions, answer.actor)
 
 
 async def resumable(function: Callable[..., Any], options: Options, run_id: str) -> None:
     """See :meth:`agents_progress.decorate.Decorated.resumable`."""
     compat.require_supported()
     journal = options.new_journal()
-    _, view = await _paused(journal, run_id)
+    _, view, _ = await _paused(journal, run_id)
     await load(function, options, journal, view)
 
 
@@ -124,16 +125,17 @@ async def load(function: Callable[..., Any], options: Options, journal: Journal,
     return Loaded(call, state, carried, kept, pause.answerers)
 
 
-async def _paused(journal: Journal, run_id: str) -> tuple[RunRow, RunView]:
+async def _paused(journal: Journal, run_id: str) -> tuple[RunRow, RunView, str]:
+    """A run that waits, and the id of the run that would go on from it."""
     row = await journal.run(run_id)
     if row is None:
         raise RunNotFound(f"there is no run {run_id}; check the id")
     if row.standing.outcome != "paused":
         raise NotPaused(f"run {run_id} is {row.status}; only a paused run can be answered")
-    later_id = next_run_id(run_id)
-    if await journal.run(later_id) is not None:
+    later_id, later = await follower(journal, run_id)
+    if later is not None:
         raise AlreadyResumed(f"run {run_id} was continued as {later_id}; follow that one")
-    return row, await view_of(journal, run_id, EVERYTHING)
+    return row, await view_of(journal, run_id, EVERYTHING), later_id
 
 
 async def _ending(journal: Journal, run_id: str, seq: int) -> Mapping[str, Any]:
@@ -200,5 +202,5 @@ def _going_on(
 
     words = {name: "approved" if approved else "rejected" for name, approved in decisions.items()}
     beginning = Beginning(run_id, found.kept.agent, found.kept.said, words, actor)
-    run = Run(plan.continued(next_run_id(run_id)), start, outside(), beginning)
+    run = Run(plan, start, outside(), beginning)
     return run

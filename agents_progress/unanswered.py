@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextvars import copy_context
 
-from agents_progress.claim import next_run_id
+from agents_progress.claim import follower
 from agents_progress.disclosure import Disclosure, Draft
 from agents_progress.errors import AlreadyResumed, AnswerNotUsed
 from agents_progress.journal.base import EVERYTHING, Journal, Origin, RunRow
@@ -26,6 +26,9 @@ async def end_pause(journal: Journal, row: RunRow, decision: Decision, actor: st
 
     None when another run went on from it first.
     """
+    later_id, later = await follower(journal, row.run_id)
+    if later is not None:
+        return None
     view, whose = await view_of(journal, row.run_id, EVERYTHING), row.origin
     drafts = tuple(restated(view))
     open_ones = [question.interaction_id for question in view.interactions.values() if question.decision is None]
@@ -43,7 +46,7 @@ async def end_pause(journal: Journal, row: RunRow, decision: Decision, actor: st
         disclosure=_AS_STORED,
     )
     beginning = Beginning(row.run_id, source.agent, drafts, dict.fromkeys(open_ones, decision), actor)
-    run = Run(plan.continued(next_run_id(row.run_id)), start, copy_context(), beginning)
+    run = Run(plan.continued(later_id), start, copy_context(), beginning)
     if decision == "cancelled":
         run.cancel(actor=actor)
     try:

@@ -472,3 +472,16 @@ async def test_an_erased_run_is_not_resumed(worlds: Callable[[], World]) -> None
     with pytest.raises(RunErased):
         await world.function().resume(run_id, approve="all")
     assert await world.journal.pauses() == []
+
+
+async def test_a_process_that_was_killed_before_it_said_anything_used_nothing_up(worlds: Callable[[], World]) -> None:
+    world = worlds()
+    run_id = await paused(world, asks("Ada"))
+    await world.journal.lease(f"{run_id}.2", 0.01)  # it had the lease, and no more
+    while not await world.journal.expire():
+        await asyncio.sleep(0.01)
+    run = await world.function(turn(text("done"))).resume(run_id, approve="all")
+    assert (run.id, (await run).kind, world.did) == (f"{run_id}.3", "succeeded", ["Ada"])
+    assert (await log_of(run)).of("run.started")[0]["resumed_from"] == run_id
+    with pytest.raises(AlreadyResumed, match=rf"continued as {run_id}\.3"):
+        await world.function().resume(run_id, approve="all")

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from agents_progress import telemetry
-from agents_progress.claim import next_run_id, run_ids_before
+from agents_progress.claim import follower, run_ids_before
 from agents_progress.errors import AlreadyResumed, JournalError, NotPaused, ResumeError
 from agents_progress.journal.base import EVERYTHING, Request, RunRow
 from agents_progress.journal.pauses import Pause
@@ -79,7 +79,8 @@ class Abandoned:
             return await self._go_on(row, pause, asked)
         except (AlreadyResumed, NotPaused):
             await self._journal.drop_pause(run_id)  # its owner was killed before it did this
-            return next_run_id(run_id) if await self._journal.run(next_run_id(run_id)) else None
+            later_id, later = await follower(self._journal, run_id)
+            return None if later is None else later_id
         except (ResumeError, Refusal) as error:
             self._tell(run_id, getattr(error, "code", type(error).__name__))
             return None
