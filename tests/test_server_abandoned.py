@@ -224,3 +224,20 @@ async def test_a_pause_that_its_owner_could_not_drop_is_dropped_by_whoever_looks
         for _ in range(2):
             await abandoned.sweep()
         assert await journal.pauses() == [] and DONE == ["x"]
+
+
+async def test_a_node_that_finds_the_next_run_claimed_leaves_the_pause_alone(
+    opening: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agents_progress.server.abandoned.TAKING_S", 0.05)
+    run_id, digests = await paused(opening(), "x")
+    journal = opening()
+    await journal.lease(f"{run_id}.2", 2)  # by a process that said nothing yet
+    async with node(journal, ship_of(turn(text("shipped")))) as (app, ada):
+        body = {"decision": "approve", "digest": digests["ask-1"]}
+        answer = await ada.post(f"/runs/{run_id}/interactions/ask-1", json=body)
+        assert answer.json() == {"answer": "accepted", "continued_as": None}
+        abandoned = Abandoned(app.state.service, offered([ship_of()]))
+        for _ in range(2):
+            await abandoned.sweep()
+        assert await journal.pauses() == [run_id] and DONE == []

@@ -78,8 +78,10 @@ class Abandoned:
                 return await end_pause(self._journal, row, "cancelled", by.get("actor"))
             return await self._go_on(row, pause, asked)
         except (AlreadyResumed, NotPaused):
-            await self._journal.drop_pause(run_id)  # its owner was killed before it did this
             later_id, later = await follower(self._journal, run_id)
+            if later is None and row.standing.outcome == "paused":
+                return None  # somebody is about to go on with it, or was killed before that
+            await self._journal.drop_pause(run_id)  # its owner was killed before it did this
             return None if later is None else later_id
         except (ResumeError, Refusal) as error:
             self._tell(run_id, getattr(error, "code", type(error).__name__))
@@ -118,14 +120,14 @@ class Abandoned:
             digest={name: body.get("digest", "") for name, body in used.items()},
         )
 
-    async def _claimed(self, run: Run) -> str:
-        """Wait, for a moment, until the run that goes on is known."""
+    async def _claimed(self, run: Run) -> str | None:
+        """The run that goes on, once it is known; None when that takes too long, as long as somebody has its lease."""
         with suppress(TimeoutError, JournalError):
             async with asyncio.timeout(TAKING_S):
                 async for _ in run:
                     return run.id
                 await run
-        return run.id
+        return None
 
     def _tell(self, run_id: str, code: str) -> None:
         """Say once why a run cannot go on here."""

@@ -19,7 +19,7 @@ from typing import Any, Final
 from agents import Agent, Runner, RunResultStreaming, function_tool, set_tracing_disabled
 
 from agents_progress import progress
-from agents_progress.claim import next_run_id
+from agents_progress.claim import follower, next_run_id
 from agents_progress.decorate import Decorated
 from agents_progress.effects.entry import DidNotHappen, Finding, Happened
 from agents_progress.effects.ledger import Ledger
@@ -148,11 +148,17 @@ class Life:
         """Approve what still waits; where nothing does, see what it came to, and ask anew."""
         first = self.about["run_id"]
         await _without_owner(journal, first, next_run_id(first))
-        try:
-            return {**await self.answer(journal, ledger), "again": False}
-        except (AlreadyResumed, NotPaused):
-            pass
-        row = await journal.run(next_run_id(first)) or await journal.run(first)
+        while True:
+            try:
+                return {**await self.answer(journal, ledger), "again": False}
+            except NotPaused:
+                break
+            except AlreadyResumed:
+                if (await follower(journal, first))[1] is not None:
+                    break
+            await journal.expire()  # whoever claimed it may have been killed before it said anything
+            await asyncio.sleep(0.05)
+        row = (await follower(journal, first))[1] or await journal.run(first)
         assert row is not None
         if row.standing.outcome == "succeeded":
             return {"kind": "succeeded", "again": False}
