@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Final, Literal, TypedDict, Unpack
+from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
 from agents_progress.caps import Caps
 from agents_progress.clock import Clock, rfc3339
@@ -24,6 +24,7 @@ from agents_progress.payloads import Parent
 from agents_progress.plan import Plan, Sink
 from agents_progress.prices import Price, checked_prices
 from agents_progress.sdk.part import Reading
+from agents_progress.sdk.questions import Kind
 from agents_progress.sealing import Seal
 from agents_progress.verify import Verifier
 
@@ -53,6 +54,7 @@ class Given(TypedDict, total=False):
     approve_blind: Collection[str]
     keep_pauses: bool | Seal
     approval_ttl: float | None
+    approval_kinds: Mapping[str, Kind]
     answerers: Answerers | None
     titles: Mapping[str, str]
     prices: Mapping[str, Price]
@@ -87,6 +89,7 @@ class Options:
     approve_blind: Collection[str] = ()
     keep_pauses: bool | Seal = False
     approval_ttl: float | None = None
+    approval_kinds: Mapping[str, Kind] = field(default_factory=dict)
     answerers: Answerers | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     prices: Mapping[str, Price] = field(default_factory=dict)
@@ -129,6 +132,8 @@ class Options:
             open_journal(self.journal)  # nothing is opened yet; a wrong URL is refused where it is written
 
     def _refuse_wrong_forms(self) -> None:
+        if wrong := set(self.approval_kinds.values()) - set(get_args(Kind)):
+            raise UsageError(f"{min(wrong)!r:.80} is no kind of question; there are {', '.join(get_args(Kind))}")
         if not isinstance(self.keep_pauses, bool | Seal):
             raise UsageError(f"keep_pauses is True, False or a Seal, not {type(self.keep_pauses).__name__}")
         for name, members in (("approve_blind", "tools"), ("answerers", "actors")):
@@ -153,7 +158,13 @@ class Options:
         """How SDK events are read under these options."""
         blind = frozenset(self.approve_blind)
         return Reading(
-            self.title_of, self.unknown_items == "block", self.clock.monotonic, self.prices, blind, self._expires_at
+            self.title_of,
+            self.unknown_items == "block",
+            self.clock.monotonic,
+            self.prices,
+            blind,
+            self._expires_at,
+            self.approval_kinds,
         )
 
     def _expires_at(self) -> str | None:

@@ -189,3 +189,26 @@ async def test_names_hold_for_every_tool(journal: Journal) -> None:
     with pytest.raises(AnswerNotUsed, match="not_allowed"):
         run.resume(approve="all", actor="eve")
     assert (await run.resume(approve="all", actor="mei")).kind == "succeeded"
+
+
+# What for.
+
+
+async def test_a_question_says_what_it_is_for_and_still_does_when_it_is_asked_again(journal: Journal) -> None:
+    options: dict[str, Any] = {
+        "journal": journal,
+        "keep_pauses": True,
+        "approval_kinds": {"danger": "recovery", "unused": "handoff"},
+    }
+    run = work_of(asks("danger", "minor"), **options)()
+    await run
+    await run.closed()
+    assert [wait["kind"] for wait in (await log_of(run)).of("approval.wait")] == ["recovery", "approval"]
+    second = await work_of(journal=journal, keep_pauses=True).resume(run.id, approve="ask-2")
+    assert (await second).kind == "paused"
+    assert [row.kind for row in second.view.interactions.values()] == ["recovery", "approval"]
+
+
+def test_a_kind_that_there_is_not_is_refused_where_it_is_written() -> None:
+    with pytest.raises(UsageError, match="'question' is no kind of question; there are approval, clarification"):
+        progress(approval_kinds={"danger": "question"})  # type: ignore[dict-item]

@@ -61,7 +61,7 @@ class SDKSource(Generic[S]):
         self.part.translator.calls.refused = self._refused
         self._hooks = hooks
         self._again = again
-        self._questions = Questions(reading.title_of, reading.approve_blind, reading.expires_at)
+        self._questions = Questions(reading.title_of, reading.approve_blind, reading.expires_at, reading.kinds)
         if carried is not None:
             self.part.carried = carried.calls
             list(self.part.translator.calls.restate(carried.calls.get("", [])))

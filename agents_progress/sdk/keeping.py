@@ -18,7 +18,7 @@ from agents_progress.sdk.items import field as part_of
 from agents_progress.sdk.questions import Question, asked_by
 
 _CALL = ("call_id", "raw_id", "name", "kind", "arguments")
-_QUESTION = ("interaction_id", "call_id", "raw_id", "tool", "title", "digest", "details", "blind", "expires_at")
+_QUESTION = ("interaction_id", "call_id", "raw_id", "tool", "title", "digest", "details", "blind", "expires_at", "kind")
 
 
 def left(state: Any, carried: Carried) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agents_progress.disclosure import Draft
@@ -17,6 +17,7 @@ from agents_progress.payloads import NOTE_PREFIX, PAYLOADS
 from agents_progress.prices import Price
 from agents_progress.sdk.calls import Call
 from agents_progress.sdk.observe import Observer
+from agents_progress.sdk.questions import Kind
 from agents_progress.sdk.translate import Translator
 from agents_progress.source import Emit
 
@@ -33,7 +34,7 @@ _AS_ENDING: Final = {"returned": "succeeded", "raised": "failed", "paused": "pau
 class Reading:
     """How SDK events are read: the application's titles and prices, what an unknown item means, the clock of durations,
     the tools that may be approved by somebody who is not shown what they get, and until when a question that is asked
-    now can be answered.
+    now can be answered, and what those about a tool are for.
     """
 
     title_of: Callable[[str], str]
@@ -42,6 +43,7 @@ class Reading:
     prices: Mapping[str, Price]
     approve_blind: frozenset[str] = frozenset()
     expires_at: Callable[[], str | None] = lambda: None
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
 class Part:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from agents_progress.disclosure import Draft
 from agents_progress.unicode import name_of, valid
+
+Kind: TypeAlias = Literal["approval", "clarification", "choice", "recovery", "handoff"]
+"""What a question to a person is for. However it is called, it is approved or rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class Question:
     blind: bool
     item: Any = field(repr=False)
     expires_at: str | None = None
+    kind: Kind = "approval"
 
     def wait(self) -> Draft:
         """The question as an event."""
@@ -39,7 +43,7 @@ class Question:
             "title": self.title,
             "digest": self.digest,
             "details": self.details,
-            "kind": "approval",
+            "kind": self.kind,
         }
         if self.expires_at is not None:
             payload["expires_at"] = self.expires_at
@@ -53,6 +57,7 @@ class Questions:
     title_of: Callable[[str], str]
     approve_blind: Collection[str] = ()
     expires_at: Callable[[], str | None] = lambda: None
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
     open: list[Question] = field(default_factory=list)
     asked: int = 0
 
@@ -80,6 +85,7 @@ class Questions:
                 blind=tool in self.approve_blind,
                 item=item,
                 expires_at=self.expires_at(),
+                kind=self.kinds.get(tool, "approval"),
             )
             self.open.append(question)
             yield question.wait()
