@@ -16,7 +16,7 @@ from agents_progress.journal.base import EVERYTHING, Journal, Request, RunRow, S
 from agents_progress.pausing import refuse_actor
 from agents_progress.payloads import CancelAnswer, CancelMode, Decision
 from agents_progress.stored import view_of
-from agents_progress.unanswered import refuse_expired
+from agents_progress.unanswered import end_pause, refuse_expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,38 @@ class Answer:
         return {name: value for name, value in said.items() if value is not None}
 
 
-async def cancel(journal: Journal, row: RunRow, mode: CancelMode, actor: str, scope: Scope) -> CancelAnswer:
-    """Ask the owner of a run to stop it, or the run that goes on from it after a pause."""
+async def cancel(
+    journal: Journal, row: RunRow, mode: CancelMode, actor: str, scope: Scope, *, within: float = 0.0
+) -> CancelAnswer:
+    """Ask the owner of a run to stop it, or the run that goes on from it after a pause.
+
+    A pause whose owner does not cancel it ``within`` seconds is cancelled here.
+    """
     while later := await _later(journal, row, scope):
         row = later
-    if row.standing.ended and row.standing.outcome != "paused":
+    paused = row.standing.outcome == "paused"
+    if row.standing.ended and not paused:
         return "already_ended"
     asked = {request.key for request in await journal.requests([row.run_id])}
-    if "cancel.immediate" in asked:
+    if "cancel.immediate" in asked and not paused:
         return "already_cancelling"
     request = Request(row.run_id, f"cancel.{mode}", {"mode": mode, "actor": actor})
     stored = await journal.ask(request, scope=scope)
+    if paused and not await _begun(journal, row.run_id, scope, within):
+        await end_pause(journal, row, "cancelled", actor)
+        return "accepted"
     return "accepted" if stored.request_id == request.request_id else "already_cancelling"
+
+
+async def _begun(journal: Journal, run_id: str, scope: Scope, within: float) -> bool:
+    """Wait for the run that goes on from a paused one; whether it has begun."""
+    later_id, _ = await follower(journal, run_id, scope)
+    later = cast("AsyncGenerator[Envelope, None]", journal.tail(later_id, scope=scope))
+    with suppress(TimeoutError, JournalError):
+        async with asyncio.timeout(within), aclosing(later):
+            async for _ in later:
+                return True
+    return False
 
 
 async def answer(

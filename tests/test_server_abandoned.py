@@ -20,6 +20,7 @@ from agents_progress import progress
 from agents_progress.clock import Clock
 from agents_progress.decorate import Decorated
 from agents_progress.journal import Journal, open_journal
+from agents_progress.journal.base import Request
 from agents_progress.server import Limits
 from agents_progress.server.abandoned import Abandoned
 from agents_progress.server.offered import offered
@@ -168,11 +169,8 @@ async def test_an_answer_to_another_question_waits_for_the_run_that_asks_it_agai
 
 async def test_a_pause_that_was_cancelled_at_a_node_without_its_owner_ends(opening: Any) -> None:
     run_id, _ = await paused(opening(), "x", "y")
-    async with node(opening()) as (app, ada):
+    async with node(opening()) as (_, ada):
         assert (await ada.post(f"/runs/{run_id}/cancel", json={})).json() == {"answer": "accepted"}
-        abandoned = Abandoned(app.state.service, {})
-        for _ in range(2):
-            await abandoned.sweep()
         log = await stored(opening(), f"{run_id}.2")
         assert (log.ending["outcome"], log.ending["requested_by"]) == ("cancelled", "ada")
         assert log.of("approval.resolved") == [
@@ -241,3 +239,27 @@ async def test_a_node_that_finds_the_next_run_claimed_leaves_the_pause_alone(
         for _ in range(2):
             await abandoned.sweep()
         assert await journal.pauses() == [run_id] and DONE == []
+
+
+async def test_what_was_asked_of_a_run_before_it_paused_ends_no_pause(opening: Any) -> None:
+    run_id, _ = await paused(opening(), "x")
+    journal = opening()
+    await journal.ask(Request(run_id, "cancel.after_turn", {"mode": "after_turn", "actor": "ada"}))
+    async with node(journal, ship_of()) as (app, _):
+        abandoned = Abandoned(app.state.service, offered([ship_of()]))
+        for _ in range(3):
+            await abandoned.sweep()
+    assert await journal.pauses() == [run_id] and await journal.run(f"{run_id}.2") is None
+
+
+async def test_an_answer_that_was_used_is_not_taken_for_one_to_the_next_pause(opening: Any) -> None:
+    run_id, digests = await paused(opening(), "x", "y")
+    journal = opening()
+    async with node(journal, ship_of()) as (app, ada):
+        body = {"decision": "approve", "digest": digests["ask-1"]}
+        await ada.post(f"/runs/{run_id}/interactions/ask-1", json=body)
+        await feed(ada, f"/runs/{run_id}.2/events")
+        abandoned = Abandoned(app.state.service, offered([ship_of()]))
+        for _ in range(3):
+            await abandoned.sweep()
+        assert await journal.pauses() == [f"{run_id}.2"] and DONE == ["x"]

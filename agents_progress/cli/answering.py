@@ -16,7 +16,6 @@ from agents_progress.payloads import Decision
 from agents_progress.plaintext import clean, clean_lines
 from agents_progress.render import open_questions, question_text
 from agents_progress.rows import Interaction
-from agents_progress.unanswered import end_pause
 
 _WITHIN_S = 5.0
 """How long to wait for the run that goes on, in seconds."""
@@ -49,9 +48,6 @@ def cancel(chosen: argparse.Namespace) -> int:
     async def question(journal: Journal) -> int:
         row = await row_of(journal, chosen.run_id)
         said = await asking.cancel(journal, row, chosen.mode, chosen.actor, EVERYTHING)
-        (newest,) = await journal.runs(task_id=row.task_id, limit=1)
-        if said != "already_ended" and newest.standing.outcome == "paused" and newest.sealed:
-            await end_pause(journal, newest, "cancelled", chosen.actor)
         say(said)
         return DIFFERS if said == "already_ended" else FINE
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from agents_progress.unanswered import end_pause
 
 logger = logging.getLogger("agents_progress")
 
+_ANSWER: Final = "answer."
 SWEEP_S: Final = 5.0
 """How often pauses are looked at, in seconds. An owner that is there has as long to use an answer itself."""
 TAKING_S: Final = 5.0
@@ -47,10 +48,12 @@ class Abandoned:
         self._told: set[tuple[str, str]] = set()
 
     async def sweep(self) -> None:
-        """Take up what was asked of pauses for longer than an owner would need."""
+        """Take up what was answered for longer than an owner would need."""
         waiting = await self._journal.pauses()
         await self._expire(waiting)
-        asked = frozenset([run_id for run_id in waiting if await self._asked(run_id)])
+        chains = {run_id: {*run_ids_before(run_id), run_id} for run_id in waiting}
+        answered = {each.run_id for each in await self._answers(set().union(*chains.values()))}
+        asked = frozenset(run_id for run_id, chain in chains.items() if chain & answered)
         for run_id in sorted(asked & self._asked_before):
             await self.take_up(run_id)
         self._asked_before = asked
@@ -67,16 +70,12 @@ class Abandoned:
                 await end_pause(self._journal, row, "expired")
 
     async def take_up(self, run_id: str) -> str | None:
-        """Do what was asked of a pause; the run that goes on from it, None when it cannot go on here."""
+        """Go on with an answered pause; the run that goes on from it, None when it cannot go on here."""
         row, pause = await self._journal.run(run_id), await self._journal.pause(run_id)
         if row is None or pause is None or not row.sealed:  # its owner is about to say that it paused
             return None
-        asked = await self._asked(run_id)
-        by = next((request.body for request in asked if request.key.startswith("cancel.")), None)
         try:
-            if by is not None and row.standing.outcome == "paused":
-                return await end_pause(self._journal, row, "cancelled", by.get("actor"))
-            return await self._go_on(row, pause, asked)
+            return await self._go_on(row, pause)
         except (AlreadyResumed, NotPaused):
             later_id, later = await follower(self._journal, run_id)
             if later is None and row.standing.outcome == "paused":
@@ -87,31 +86,31 @@ class Abandoned:
             self._tell(run_id, getattr(error, "code", type(error).__name__))
             return None
 
-    async def _asked(self, run_id: str) -> list[Request]:
-        """Cancels of a run and answers to its questions; an answer may have been given to a run before it."""
-        return await self._journal.requests([*run_ids_before(run_id), run_id])
+    async def _answers(self, run_ids: Collection[str]) -> list[Request]:
+        requests = await self._journal.requests(run_ids)
+        return [request for request in requests if request.key.startswith(_ANSWER)]
 
-    async def _go_on(self, row: RunRow, pause: Pause, asked: Sequence[Request]) -> str | None:
+    async def _go_on(self, row: RunRow, pause: Pause) -> str | None:
+        """Use the answers to what is open; one may have been given to a run before this one."""
         offered = self._functions.get(pause.function)
-        given = {
-            request.key.removeprefix("answer."): request.body for request in asked if request.key.startswith("answer.")
-        }
-        if offered is None or not given:
+        view = await view_of(self._journal, row.run_id, EVERYTHING)
+        open_ones = {name for name, question in view.interactions.items() if question.decision is None}
+        answers = await self._answers([*run_ids_before(row.run_id), row.run_id])
+        given = {request.key.removeprefix(_ANSWER): request.body for request in answers}
+        used = {name: body for name, body in given.items() if name in open_ones}
+        if offered is None or not used:
             return None
         account = row.origin.tenant, row.origin.owner or ""
         self._service.take_place(account)
         try:
-            run = await self._resumed(offered, row.run_id, given)
+            run = await self._resumed(offered, row.run_id, used)
         except BaseException:
             self._service.leave_place(account)
             raise
         self._service.hold(run, account)
         return await self._claimed(run)
 
-    async def _resumed(self, offered: Offered, run_id: str, given: Mapping[str, Mapping[str, Any]]) -> Run:
-        view = await view_of(self._journal, run_id, EVERYTHING)
-        open_ones = {name for name, question in view.interactions.items() if question.decision is None}
-        used = {name: body for name, body in given.items() if name in open_ones}
+    async def _resumed(self, offered: Offered, run_id: str, used: Mapping[str, Mapping[str, Any]]) -> Run:
         return await offered.decorated.using(journal=self._journal).resume(
             run_id,
             [name for name, body in used.items() if body["decision"] == "approved"],

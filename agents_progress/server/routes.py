@@ -164,7 +164,8 @@ async def cancel(call: RunCall) -> Response:
     """``POST /runs/{id}/cancel``: asks; that the run has stopped is said by its log alone."""
     body = await _body(call, _CANCEL)
     mode, actor, scope = body.get("mode", "immediate"), call.principal.actor, call.principal.scope
-    return Answer({"answer": await asking.cancel(call.service.journal, call.row, mode, actor, scope)}, 202)
+    journal, within = call.service.journal, call.service.limits.answer_s
+    return Answer({"answer": await asking.cancel(journal, call.row, mode, actor, scope, within=within)}, 202)
 
 
 async def answer(call: RunCall) -> Response:
