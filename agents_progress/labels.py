@@ -26,6 +26,7 @@ Label: TypeAlias = Literal[
     "earlier_step",
     "earlier_steps",
     "tokens_used",
+    "costs",
     "question",
     "expires",
     "approved",
@@ -145,7 +146,7 @@ LABELS: Final[dict[Label, dict[Language, str]]] = {
     "skipped": {"en": "not run", "zh": "未执行"},
     "reused": {"en": "stored result used", "zh": "使用已存结果"},
     "effect_uncertain": {"en": "may have happened; being checked", "zh": "可能已经发生，正在核对"},
-    "effect_busy": {"en": "being done elsewhere", "zh": "正在别处执行"},
+    "effect_busy": {"en": "being carried out elsewhere", "zh": "正在别处执行"},
     "effect_conflict": {"en": "its key was used with other arguments", "zh": "同一键已用于其他参数"},
     "effect_erased": {"en": "happened before; its result was erased", "zh": "此前已经发生，结果已被删除"},
     "start_not_seen": {"en": "start not seen", "zh": "未见开始"},
@@ -153,6 +154,7 @@ LABELS: Final[dict[Label, dict[Language, str]]] = {
     "earlier_step": {"en": "{count} earlier step", "zh": "更早的 {count} 个步骤"},
     "earlier_steps": {"en": "{count} earlier steps", "zh": "更早的 {count} 个步骤"},
     "tokens_used": {"en": "Tokens: {amount}", "zh": "Token 数：{amount}"},
+    "costs": {"en": "Cost: {amount}", "zh": "费用：{amount}"},
     "question": {"en": "Waiting for an answer: {title} ({tool})", "zh": "等待答复：{title}（{tool}）"},
     "expires": {"en": "until {when}", "zh": "截止 {when}"},
     "approved": {"en": "Approved: {title} ({tool})", "zh": "已批准：{title}（{tool}）"},
@@ -352,7 +354,7 @@ TOLD: Final[dict[str, dict[Language, str]]] = {
         "zh": "此操作可能已经发生，正在核对。请不要重试，也不要换一种方式再做，并如实说明。",
     },
     "effect_busy": {
-        "en": "The same is being done elsewhere and has not ended. Do not do it another way; say so.",
+        "en": "The same is being carried out elsewhere and has not ended. Do not do it another way; say so.",
         "zh": "同一操作正在别处执行，还没有结束。请不要换一种方式再做，并如实说明。",
     },
     "effect_conflict": {

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from agents_progress.glance import cost_text
 from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, NOTE_LABELS, Label, label
 from agents_progress.messages import Language
 from agents_progress.plaintext import POINTS_PER_CELL, clean, cut, from_right, wrap
@@ -39,6 +40,7 @@ __all__ = [
     "render",
     "row_text",
     "title_text",
+    "usage_texts",
     "wrapped",
 ]
 
@@ -103,7 +105,11 @@ def lines(view: RunView, width: int = 80, height: int | None = None) -> list[Lin
         *(line for row in open_questions(view) for line in _question_lines(row, view.language, width, most)),
         *(Line("detail", row) for text in ending_texts(view) for row in wrapped(text, width, most)),
         *_work(view, width),
-        *(Line("detail", row) for text in _known_texts(view) for row in wrapped(text, width, most)),
+        *(
+            Line("detail", row)
+            for text in (*found_texts(view), *usage_texts(view))
+            for row in wrapped(text, width, most)
+        ),
     ]
     if height is None:
         return [*rows, *answer_lines(view, width, None)]
@@ -333,15 +339,16 @@ def found_texts(view: RunView) -> Iterable[str]:
         yield label("source", view.language, title=title or item["kind"])
 
 
-def _known_texts(view: RunView) -> Iterator[str]:
-    """Files, sources, and what the run took so far. Not cleaned."""
-    yield from found_texts(view)
-    tokens = (view.usage or {}).get("total_tokens")
+def usage_texts(view: RunView) -> Iterator[str]:
+    """The tokens that the run took so far, and what they cost, as far as either is known. Not cleaned."""
+    tokens = None if view.usage is None else view.usage["total_tokens"]
     if view.usage is not None and tokens is not None:
-        amount = _number(tokens)
-        if view.usage["status"] == "partial":
+        amount = f"{tokens:,}" if tokens < COUNTABLE else "…"
+        if view.usage["status"] != "reported":
             amount = label("at_least", view.language, amount=amount)
         yield label("tokens_used", view.language, amount=amount)
+    if view.cost is not None:
+        yield label("costs", view.language, amount=cost_text(view.cost, view.language))
 
 
 class Answer(NamedTuple):

@@ -24,6 +24,7 @@ from agents_progress.render import (
     question_text,
     row_text,
     title_text,
+    usage_texts,
     wrapped,
 )
 from agents_progress.view import RunView
@@ -101,8 +102,8 @@ class PlainDisplay:
         self.draw(view, "")
         for text in ending_texts(view):
             self.say(text)
-        for text in found_texts(view):
-            self._write(text)
+        for text in (*found_texts(view), *usage_texts(view)):
+            self.say(text)
         for line in answer_lines(view, self._width, None):
             self._write(line.text)
 
