@@ -35,6 +35,7 @@ __all__ = [
     "laid_out",
     "lines",
     "open_questions",
+    "question_lines",
     "question_text",
     "reason_texts",
     "render",
@@ -102,7 +103,7 @@ def lines(view: RunView, width: int = 80, height: int | None = None) -> list[Lin
     rows = [
         *(Line("title", row) for row in wrapped(_in_a_row(_title_parts(view), width), width, most)),
         *(Line(f"status.{view.status}", row) for row in wrapped(view.message, width)),
-        *(line for row in open_questions(view) for line in _question_lines(row, view.language, width, most)),
+        *(line for row in open_questions(view) for line in question_lines(row, view.language, width, most)),
         *(Line("detail", row) for text in ending_texts(view) for row in wrapped(text, width, most)),
         *_work(view, width),
         *(
@@ -206,7 +207,7 @@ def open_questions(view: RunView) -> list[Interaction]:
     return [row for row in view.interactions.values() if row.decision is None and view.status == "waiting"]
 
 
-def _question_lines(row: Interaction, language: Language, width: int, most: int | None) -> Iterator[Line]:
+def question_lines(row: Interaction, language: Language, width: int, most: int | None = None) -> Iterator[Line]:
     """An open question with what is asked, exactly, where the application discloses that."""
     yield from (Line("question", text) for text in wrapped(question_text(row, language), width, most, "? "))
     details = row.details or ""
