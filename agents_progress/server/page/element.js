@@ -167,7 +167,7 @@ export class AgentProgress extends Base {
     if (view !== null) view.language = language; // others may show the same view in another language
     this.#panel.draw({
       view,
-      run_id: view?.run_id ?? decodeURIComponent(this.#src.split("/").at(-1)),
+      run_id: view?.run_id ?? this.#src.split("/").at(-1),
       language,
       readonly: this.hasAttribute("readonly"),
       again_s: this.#again_s,

@@ -2,7 +2,7 @@
 
 import { element, mark, write, writeOrHide } from "./draw.js";
 import { STATUS_ICONS, showIcon } from "./icons.js";
-import { label, refusalText, titleText } from "./texts.js";
+import { clean, label, refusalText, titleText } from "./texts.js";
 
 /** Statuses in which a run can be stopped. */
 const STOPPABLE = ["accepted", "running", "waiting", "cancelling"];
@@ -33,7 +33,7 @@ export class Head {
     if (this.#stop.run_id !== run_id) this.#stop = { run_id, asked: false, said: () => "" };
     this.stoppable = view !== null && error === null && STOPPABLE.includes(view.status);
     this.cancelling = view?.status === "cancelling";
-    write(this.title, view === null ? run_id : titleText(view));
+    write(this.title, view === null ? clean(run_id) : titleText(view));
     mark(this.icon, { hidden: view === null });
     if (view !== null) showIcon(this.icon, STATUS_ICONS, view.status);
     write(this.sentence, view === null && error === null ? label("loading", language) : view?.message ?? "");

@@ -64,7 +64,7 @@ export class Panel {
     write(this.more, label("new_content", language));
     if (view !== null) this.#drawView(view, shown.readonly);
     const lost = focused && (!focused.isConnected || focused.closest("[hidden]"));
-    if (lost) this.head.status.focus({ preventScroll: true });
+    if (lost) (this.questions.heir(focused) ?? this.head.status).focus({ preventScroll: true });
   }
 
   #drawView(view, readonly) {

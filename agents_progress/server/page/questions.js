@@ -37,6 +37,12 @@ export class Questions {
     return this.#newest.size > known ? this.cards.lastElementChild : null;
   }
 
+  /** The card that took the place of the one in which a node was, if there is one. */
+  heir(node) {
+    const card = this.#newest.get(node.closest("article")?.dataset.id)?.card.node;
+    return card?.isConnected ? card : null;
+  }
+
   #cardOf(row) {
     const before = this.#newest.get(row.interaction_id);
     const shown = shownOf(row);
