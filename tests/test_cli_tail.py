@@ -132,6 +132,10 @@ def test_an_address_that_is_none_or_holds_a_secret_gets_one_sentence(command: Co
     assert "hunter2" not in printed.err
 
 
+def test_nobody_is_asked_for_answers_without_a_terminal(command: Command) -> None:
+    refused(command("tail", "run-1", "--answer"), "--answer asks a person")
+
+
 async def test_a_run_that_the_server_refuses_gets_its_sentence(command: Command) -> None:
     async with serving(lambda asked: asked.refuse(404, "not_found", "There is no such run\x1b[2J")) as server:
         printed = await told(command, f"{server.url}/runs/run-1")

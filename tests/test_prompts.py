@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ from agents_progress.journal import open_journal
 from agents_progress.labels import LABELS
 from agents_progress.messages import MESSAGES
 from agents_progress.render import laid_out
+from tests.feed_server import Asked, honest, row, serving
+from tests.logs import Log
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals here")
 if sys.platform != "win32":
@@ -293,3 +296,58 @@ def test_leaving_a_tail_says_that_the_run_is_left_as_it_is(tmp_path: Path) -> No
             assert terminal.end() == 130
             assert terminal.rows[-1] == LABELS["left_alone"]["en"]
             assert MESSAGES["unknown"]["en"] not in terminal.text
+
+
+PAUSED = (
+    Log("run-1")
+    .start()
+    .say(
+        "approval.wait",
+        interaction_id="ask-1",
+        call_id=None,
+        tool="refund",
+        title="Refund",
+        digest="d" * 64,
+        details='{"eur": 12}',
+    )
+    .end("paused")
+    .envelopes
+)
+LATER = Log("run-1.2").start(resumed_from="run-1").end().check().envelopes
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_tail_answers_a_question_on_a_server_with_the_digest_of_what_was_shown(first: bool) -> None:
+    given: list[dict[str, object]] = []
+
+    async def question(asked: Asked) -> None:
+        given.append(json.loads(asked.body))
+        if first:
+            await asked.answer(202, {"answer": "accepted", "continued_as": "run-1.2"})
+        else:
+            await asked.refuse(409, "already_answered", decision="rejected", actor="ann")
+
+    answers = {
+        "/runs/run-1/events": honest(PAUSED),
+        "/runs/run-1": lambda asked: asked.answer(
+            200, row(status="waiting", continued_as="run-1.2" if given else None)
+        ),
+        "/runs/run-1/interactions/ask-1": question,
+        "/runs/run-1.2/events": honest(LATER),
+    }
+
+    def person(url: str) -> str:
+        with Terminal("-m", "agents_progress", "tail", url, "--answer") as terminal:
+            terminal.until('"eur": 12')
+            terminal.until(ENTER)
+            terminal.type("r\n")
+            terminal.until(LABELS["prompt_reason"]["en"])
+            terminal.type("\n")
+            terminal.until(LABELS["answer_taken" if first else "refusal_answered"]["en"])
+            assert terminal.end() == 0
+            return terminal.text
+
+    async with serving(lambda asked: answers[asked.path](asked)) as server:
+        text = await asyncio.to_thread(person, f"{server.url}/runs/run-1")
+    assert given == [{"decision": "reject", "digest": "d" * 64}]
+    assert MESSAGES["done"]["en"] in text

@@ -77,10 +77,9 @@ async def show(
     ``file`` is the standard output by default; where it is a terminal the display is live. ``width`` in cells
     defaults to the terminal's, or 80; ``language`` to that of the run's view.
 
-    With ``ask`` a run that pauses is not the end, where a person sees ``file`` and types at the standard input: each
-    question is put to them with exactly what it asks, and the run that goes on with their answers is shown as well; the
-    outcome is that of the last run shown. They may leave questions to others, or leave: then the outcome is the pause.
-    It is off by default, because a program that answers pauses itself must not find them answered.
+    With ``ask`` a pause is not the end where a person sees ``file`` and types at the standard input: each question is
+    put to them with exactly what it asks, and the run that goes on is shown as well; the outcome is that of the last
+    one. It is off by default, because a program that answers pauses itself must not find them answered.
 
     Ctrl-C asks the run to stop after its turn, and a second one at once; it is shown until it has ended, and then the
     interrupt has its effect. A third one leaves. A cancelled task asks the run to stop at once, shows it until it has
