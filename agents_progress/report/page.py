@@ -170,7 +170,7 @@ def _span(span: Facts, language: Language) -> Markup:
         element("td", shown, note and [" · ", foreign(note)], class_="state"),
         element("td", _milliseconds(span["start_ms"]), class_="number"),
         element("td", _milliseconds(span["end_ms"]), class_="number"),
-        element("td", taken, class_=None if span["open"] else "number"),
+        element("td", taken, class_="number"),
     )
 
 
