@@ -235,13 +235,16 @@ def wrong(given: Input, out: Output) -> str | None:
     """What is wrong with an answer, None when it is as documented."""
     if None in given.chunks and not out.status:
         return None  # who hung up is told nothing
-    probe = given.path in ("/livez", "/readyz")
     if out.status not in STATUSES:
         return f"status {out.status}"
     if any(secret in out.body or secret in repr(out.headers).encode() for secret in SECRETS):
         return "something of the other tenant"
     if any(name.startswith("access-control-") for name in out.headers):
         return "CORS was opened"
+    return _wrong_form(given, out)
+
+
+def _wrong_form(given: Input, out: Output) -> str | None:
     if out.status == 308:
         return None if not given.path and out.headers.get("location") == ".//" else "sent elsewhere"
     if out.status in (204, 304):
@@ -253,7 +256,7 @@ def wrong(given: Input, out: Output) -> str | None:
     if out.headers.get("content-type") != "application/json":
         return f"content-type {out.headers.get('content-type')}"
     answer = json.loads(out.body)
-    if out.status < 400 or probe:
+    if out.status < 400 or given.path in ("/livez", "/readyz"):
         return None if isinstance(answer, dict) else "no object"
     error = answer["error"]
     return None if REFUSALS[error["code"]][0] == out.status and error["message"] else "another status than its code has"
