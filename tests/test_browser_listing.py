@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from agents_progress.labels import age, cost_text, label
+from agents_progress.glance import cost_text
+from agents_progress.labels import age, label
 from agents_progress.messages import MESSAGES, Language
 from agents_progress.prices import Cost
 from tests.browser.node import driven, needs_node

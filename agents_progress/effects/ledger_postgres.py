@@ -17,7 +17,7 @@ from psycopg.rows import TupleRow
 
 from agents_progress.effects.entry import Entry, Hold, State
 from agents_progress.effects.ledger import Change, Ledger, T, one_target
-from agents_progress.effects.ledger_sql import MARK, TABLE, Statements, entry_of, prepare, values_of
+from agents_progress.effects.ledger_sql import MARK, TABLE, Statements, entry_of, looked, prepare, values_of
 from agents_progress.errors import JournalClosed
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.postgres_address import Address
@@ -75,16 +75,14 @@ class PostgresLedger(Ledger):
     def change(self, entry: str, rule: Change[T]) -> T:
         with self._using("writer") as opened, _transaction(opened) as db:
             db.execute(_LOCK, (f"{TABLE} {entry}",))
-            now = _now(db)
-            answer, after = rule(_found(db, entry), now)
+            answer, after = rule(*looked(db.execute(_SQL.look, {"entry": entry}).fetchone()))
             if after is not None:
                 db.execute(_SQL.store, values_of(after))
             return answer
 
     def look(self, entry: str) -> tuple[Entry | None, float]:
         with self._using("reader") as opened:
-            now = _answer(opened, "reader", _SQL.now, {})[0][0]
-            return next(map(entry_of, _answer(opened, "reader", _SQL.find, {"entry": entry})), None), now
+            return looked(_answer(opened, "reader", _SQL.look, {"entry": entry})[0])
 
     def renew(self, holds: Sequence[Hold], ttl: float) -> list[Hold]:
         with self._using("renewer") as opened:
@@ -185,13 +183,3 @@ def _alone(db: Database) -> Iterator[None]:
     with db.transaction():
         db.execute(_LOCK, (MARK,))
         yield
-
-
-def _now(db: Database) -> float:
-    (now,) = db.execute(_SQL.now).fetchone() or (0.0,)
-    return float(now)
-
-
-def _found(db: Database, entry: str) -> Entry | None:
-    line = db.execute(_SQL.find, {"entry": entry}).fetchone()
-    return None if line is None else entry_of(line)

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from agents_progress.effects.entry import Entry, Hold, State
 from agents_progress.effects.ledger import Change, Ledger, T, one_target
-from agents_progress.effects.ledger_sql import MARK, Statements, entry_of, prepare, values_of
+from agents_progress.effects.ledger_sql import MARK, Statements, entry_of, looked, prepare, values_of
 from agents_progress.errors import JournalClosed
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.sqlite_file import connect, translated, wipe
@@ -56,14 +56,14 @@ class SQLiteLedger(Ledger):
 
     def change(self, entry: str, rule: Change[T]) -> T:
         with self._using("writer") as db, _transaction(db):
-            answer, after = rule(_found(db, entry), time.time())
+            answer, after = rule(*_looked(db, entry))
             if after is not None:
                 db.execute(_SQL.store, values_of(after))
             return answer
 
     def look(self, entry: str) -> tuple[Entry | None, float]:
         with self._using("reader") as db:
-            return _found(db, entry), time.time()
+            return _looked(db, entry)
 
     def renew(self, holds: Sequence[Hold], ttl: float) -> list[Hold]:
         with self._using("renewer") as db, _transaction(db):
@@ -129,9 +129,8 @@ def _is_there(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (MARK,)).fetchone() is not None
 
 
-def _found(db: sqlite3.Connection, entry: str) -> Entry | None:
-    line = db.execute(_SQL.find, {"entry": entry}).fetchone()
-    return None if line is None else entry_of(line)
+def _looked(db: sqlite3.Connection, entry: str) -> tuple[Entry | None, float]:
+    return looked(db.execute(_SQL.look, {"entry": entry}).fetchone())
 
 
 def _terms(hold: Hold, ttl: float) -> dict[str, Any]:

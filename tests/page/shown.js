@@ -32,6 +32,7 @@
       answer: there(part("answer")) ? [readHere(part("answer-name")), part("answer-text").textContent] : null,
       files: children(part("files")).map(read),
       sources: children(part("sources")).map(read),
+      usage: children(part("usage")).map(read),
     };
   };
 

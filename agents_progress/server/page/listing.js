@@ -4,7 +4,7 @@
  */
 
 import { MESSAGES } from "./protocol.js";
-import { ageText, clean, label } from "./texts.js";
+import { ageText, clean, costText, label, tokensText } from "./texts.js";
 
 /** What may be asked of a list, in the hash of the page as in the query of `GET /runs`. */
 const ASKED = ["status", "before", "limit"];
@@ -68,8 +68,8 @@ export function rowTexts(row, language, since_s) {
     started: clean(row.started_at),
     age: ago(age(row, silent_s), language),
     silent: waits ? label("silent", language, { age: ageText(silent_s, language) }) : "",
-    tokens: tokens(row.usage, language),
-    cost: cost(row.cost, language),
+    tokens: tokensText(row.usage, language) ?? UNKNOWN,
+    cost: costText(row.cost, language) ?? UNKNOWN,
   };
 }
 
@@ -92,21 +92,3 @@ function age({ started_at, updated_at }, silent_s) {
 
 const ago = (seconds, language) =>
   seconds === null ? UNKNOWN : label("ago", language, { age: ageText(seconds, language) });
-
-const counted = (amount, language, whole) => (whole ? amount : label("at_least", language, { amount }));
-
-const TOKENS = new Intl.NumberFormat("en");
-/** At most four decimals, rounded up, as Python gives a cost. */
-const AMOUNT = new Intl.NumberFormat("en", {
-  minimumFractionDigits: 4, maximumFractionDigits: 4, roundingMode: "ceil", useGrouping: false,
-});
-
-function tokens(usage, language) {
-  if (typeof usage?.total_tokens !== "number") return UNKNOWN;
-  return counted(TOKENS.format(usage.total_tokens), language, usage.status === "reported");
-}
-
-function cost(given, language) {
-  if (!given || !Number.isFinite(Number(given.amount))) return UNKNOWN;
-  return counted(clean(`${AMOUNT.format(given.amount)} ${given.currency}`), language, !given.at_least);
-}
