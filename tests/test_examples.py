@@ -37,6 +37,12 @@ asked after the end: already_ended
 'The parcel arrives on Friday.': succeeded; Done: the run ended and the check passed
 'The parcel arrives ': succeeded; Run ended; the application's check did not pass
 """,
+    "effect_once": """\
+first process: ended by signal 9, the bank has 1 payment
+  the bank is asked: was this paid? True
+succeeded: Paid. The bank has 1 payment
+pay order-4711: happened, says reconcile
+""",
     "embedded_element": """\
 the element: text/javascript; charset=utf-8
 the run, without a login: 401

@@ -26,6 +26,9 @@ from agents_progress.effects.outputs import adapter_of, restored, stored
 from agents_progress.errors import EffectConflict, EffectErased, EffectUncertain, JournalUnavailable
 
 LEASE_S = 15.0
+TENANTS = "t", "u"
+KEY = "k"
+"""The same of both."""
 TEXT = adapter_of(str)
 
 
@@ -74,21 +77,21 @@ class Effects(RuleBasedStateMachine):
         try:
             for process in list(self.processes):
                 self._over(process)
-            for tenant, key in [(tenant, key) for tenant in "tu" for key in "ab"]:
-                self._comes_to_once(tenant, key)
+            for tenant in TENANTS:
+                self._comes_to_once(tenant)
         finally:
             self.patched.stop()
             self.ledger.close()
 
-    def _comes_to_once(self, tenant: str, key: str) -> None:
+    def _comes_to_once(self, tenant: str) -> None:
         """A last process, and a bank that knows."""
-        entry = digest(tenant, key)
+        entry = digest(tenant, KEY)
         known, _ = self.ledger.look(entry)
         if known is None:
             return
         self.now += 2 * LEASE_S
         arguments = known.effect.arguments or "1"
-        self.begin(tenant, key, arguments, "well", "truth")
+        self.begin(tenant, arguments, "well", "truth")
         while self.processes:
             ended = self._steps(self.processes[0], "here")
             if isinstance(ended, Ended):
@@ -100,15 +103,14 @@ class Effects(RuleBasedStateMachine):
     # What processes do.
 
     @rule(
-        tenant=st.sampled_from("tu"),
-        key=st.sampled_from("ab"),
+        tenant=st.sampled_from(TENANTS),
         arguments=st.sampled_from("112"),
         ends=st.sampled_from(["well", "well", "raises before", "raises after", "declined"]),
         bank=st.sampled_from(["truth", "truth", "unknown", "none", "raises"]),
     )
-    def begin(self, tenant: str, key: str, arguments: str, ends: str, bank: str) -> None:
-        entry = digest(tenant, key)
-        effect = Effect(entry, arguments, "pay", key, "s", owner=key, tenant=tenant)
+    def begin(self, tenant: str, arguments: str, ends: str, bank: str) -> None:
+        entry = digest(tenant, KEY)
+        effect = Effect(entry, arguments, "pay", KEY, "s", owner=tenant, tenant=tenant)
         once = Once(
             ledger=self.ledger,
             effect=effect,
@@ -126,9 +128,17 @@ class Effects(RuleBasedStateMachine):
         self.processes.append(Process(effect, ends, flow, next(flow), self.keeper))
 
     @precondition(lambda self: self.processes)
-    @rule(which=st.integers(0, 99), ledger=st.sampled_from(["here", "here", "here", "away", "answer lost"]))
-    def step(self, which: int, ledger: str) -> None:
-        self._steps(self.processes[which % len(self.processes)], ledger)
+    @rule(
+        which=st.integers(0, 99),
+        ledger=st.sampled_from(["here", "here", "here", "away", "answer lost"]),
+        times=st.sampled_from([1, 1, 3, 9]),
+    )
+    def step(self, which: int, ledger: str, times: int) -> None:
+        process = self.processes[which % len(self.processes)]
+        for _ in range(times):
+            if process in self.processes:
+                self._steps(process, ledger)
+            self.nothing_happens_twice_and_what_is_recorded_is_true()
 
     @precondition(lambda self: self.processes)
     @rule(which=st.integers(0, 99), within=st.booleans())
@@ -151,9 +161,9 @@ class Effects(RuleBasedStateMachine):
             name = entry.effect.entry
             assert self._resolve(name, entry.generation, self._asked(name, "truth"), "ann")
 
-    @rule(key=st.sampled_from("ab"))
-    def an_owner_is_erased(self, key: str) -> None:
-        self.ledger.erase(owner=key)
+    @rule(owner=st.sampled_from(TENANTS))
+    def an_owner_is_erased(self, owner: str) -> None:
+        self.ledger.erase(owner=owner)
 
     # How they do it.
 
@@ -220,17 +230,15 @@ class Effects(RuleBasedStateMachine):
 
     @invariant()
     def nothing_happens_twice_and_what_is_recorded_is_true(self) -> None:
-        for tenant in "tu":
-            for key in "ab":
-                entry = digest(tenant, key)
-                known, now = self.ledger.look(entry)
-                times = self.executions[entry]
-                assert times <= 1, "twice"
-                state = None if known is None else known.state(now)
-                assert times or state != "succeeded", "recorded, and it never happened"
-                assert not times or state in ("running", "uncertain", "succeeded"), f"it happened, and is {state}"
-                if known is not None and not known.erased:
-                    assert known.effect.tenant == tenant
+        for tenant in TENANTS:
+            entry = digest(tenant, KEY)
+            known, now = self.ledger.look(entry)
+            times = self.executions[entry]
+            assert times <= 1, "twice"
+            state = None if known is None else known.state(now)
+            assert times or state != "succeeded", "recorded, and it never happened"
+            assert not times or state in ("running", "uncertain", "succeeded"), f"it happened, and is {state}"
+            assert known is None or known.erased or known.effect.tenant == tenant
 
 
 def _asks_bank(step: Running) -> bool:
