@@ -30,11 +30,8 @@ blocked must not keep a record from being written. :meth:`Ledger.submit` has the
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter
@@ -42,6 +39,7 @@ from pydantic import TypeAdapter
 from agents_progress.effects import entry as rules
 from agents_progress.effects.entry import Answer, DidNotHappen, Effect, Entry, Finding, Happened, Hold, State
 from agents_progress.effects.outputs import stored
+from agents_progress.effects.tables import OwnThread
 from agents_progress.errors import UsageError
 from agents_progress.journal.base import EVERYTHING, Scope
 
@@ -51,7 +49,7 @@ Change: TypeAlias = Callable[["Entry | None", float], tuple[T, "Entry | None"]]
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 
-class Ledger(ABC):
+class Ledger(OwnThread, ABC):
     """What is known of effects. Safe to share between threads and event loops of one process.
 
     Nothing is opened before its first use, so a ledger may be named at import and the process forked afterwards.
@@ -61,10 +59,6 @@ class Ledger(ABC):
 
     lease_s: float = 15.0
     """How long an owner may be silent before its effect counts as uncertain, in seconds."""
-
-    def __init__(self) -> None:
-        self._making = Lock()
-        self._threads: tuple[int, ThreadPoolExecutor] | None = None
 
     # What a backend gives.
 
@@ -157,22 +151,6 @@ class Ledger(ABC):
                 )
             case _:
                 return False
-
-    # Its thread.
-
-    def submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Do something in the ledger's own thread: the event loop's own pool may be full of tools that wait."""
-        with self._making:
-            if self._threads is None or self._threads[0] != os.getpid():
-                self._threads = os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="agents-progress-ledger")
-            return self._threads[1].submit(work, *arguments)
-
-    def end_thread(self) -> None:
-        """Finish what was submitted."""
-        with self._making:
-            threads, self._threads = self._threads, None
-        if threads is not None and threads[0] == os.getpid():
-            threads[1].shutdown(wait=True)
 
 
 def one_target(run_id: str | None, task_id: str | None, owner: str | None) -> tuple[str, str]:
