@@ -26,8 +26,19 @@ def open_ledger(url: str) -> Ledger:
 
 
 def ledger_beside(journal: Journal) -> Ledger:
-    """The ledger in the store of a journal. Raises :exc:`UsageError` for a journal whose store keeps none: in memory it
-    would forget with the process what must not happen again.
+    """The ledger in the store of a journal. Raises :exc:`UsageError` for a journal whose store keeps none."""
+    ledger = kept_beside(journal)
+    if ledger is None:
+        raise UsageError(
+            f"effects cannot be recorded in a {type(journal).__name__}; name a ledger: "
+            "@once(ledger='sqlite:///FILE' or 'postgresql://...')"
+        )
+    return ledger
+
+
+def kept_beside(journal: Journal) -> Ledger | None:
+    """The ledger in the store of a journal, None where none is kept: in memory it would forget with the process what
+    must not happen again.
     """
     match type(journal).__name__:
         case "SQLiteJournal":
@@ -40,10 +51,7 @@ def ledger_beside(journal: Journal) -> Ledger:
 
             address = journal.address  # type: ignore[attr-defined]
             return _shared(("postgres", address), PostgresLedger(address))
-    raise UsageError(
-        f"effects cannot be recorded in a {type(journal).__name__}; name a ledger: "
-        "@once(ledger='sqlite:///FILE' or 'postgresql://...')"
-    )
+    return None
 
 
 def _shared(place: Hashable, made: Ledger) -> Ledger:
