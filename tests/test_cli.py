@@ -389,7 +389,7 @@ def test_wrong_options_are_refused(command: Command, arguments: list[str]) -> No
 
 def test_every_command_that_touches_a_journal_can_be_told_which(command: Command) -> None:
     told = [item.name for item in cli.COMMANDS if "--journal URL" in command(item.name, "--help").out]
-    assert told == ["runs", "show", "why", "tail", "export", "report", "prune", "serve", "demo"]
+    assert told == ["runs", "show", "why", "tail", "export", "report", "prune", "effects", "resolve", "serve", "demo"]
 
 
 def test_the_package_runs_as_a_module() -> None:

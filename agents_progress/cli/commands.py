@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, Final, get_args
 
 from agents_progress.cli.doctor import doctor
+from agents_progress.cli.effects import effects, resolve
 from agents_progress.cli.export import export
 from agents_progress.cli.journals import runs, show
 from agents_progress.cli.prune import age, prune
@@ -19,6 +20,7 @@ from agents_progress.cli.schema import schema
 from agents_progress.cli.serve import serve
 from agents_progress.cli.tail import TOKEN, tail
 from agents_progress.cli.why import why
+from agents_progress.effects.entry import State
 from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import LANGUAGES, Status
 
@@ -68,6 +70,14 @@ _JOURNAL: Final = _option(
 )
 _OUTPUT: Final = _option("--output", "-o", metavar="FILE", help="write a new file instead")
 _JSON: Final = _option("--json", action="store_true", help="print JSON")
+
+
+def _found_out(parser: argparse.ArgumentParser) -> None:
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("--happened", action="store_true", help="it did; further calls get its output")
+    either.add_argument(
+        "--did-not-happen", action="store_true", help="it did not and cannot any more; the next call runs it"
+    )
 
 
 def _demo(chosen: argparse.Namespace) -> int:
@@ -157,6 +167,30 @@ COMMANDS: Final = (
             ),
             _option("--erase", action="store_true", help="remove everything about them instead"),
             _option("--dry-run", action="store_true", help="only say which they are"),
+            _JOURNAL,
+        ),
+    ),
+    Command(
+        "effects",
+        effects,
+        "list what tools that act once did, the newest first",
+        (
+            _JOURNAL,
+            _option("--state", choices=get_args(State), metavar="STATE", help="those in this state, as uncertain"),
+            _option("--task", metavar="ID", help="those of this task"),
+            _option("--limit", type=_at_least_one, default=20, metavar="N", help="at most so many (default: 20)"),
+            _JSON,
+        ),
+    ),
+    Command(
+        "resolve",
+        resolve,
+        "say what became of an uncertain effect, after somebody looked",
+        (
+            _option("entry", metavar="ENTRY", help="the first 8 or more digits that `effects` lists"),
+            _found_out,
+            _option("--output", metavar="JSON", help="what the tool is to return for it (default: null)"),
+            _option("--by", required=True, metavar="NAME", help="who found it out"),
             _JOURNAL,
         ),
     ),

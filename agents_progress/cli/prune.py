@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import Final
 
 from agents_progress.cli.printing import FINE, say
-from agents_progress.cli.stored import asked, ledger_of
+from agents_progress.cli.stored import asked
+from agents_progress.effects.places import kept_beside
 from agents_progress.errors import CursorExpired, RunErased
 from agents_progress.journal import Journal, RunRow
 from agents_progress.plaintext import clean
@@ -31,8 +32,11 @@ def prune(chosen: argparse.Namespace) -> int:
     """Make small, or forget, what was silent for longer than the age asked for."""
 
     async def question(journal: Journal) -> tuple[int, int]:
-        with ledger_of(journal):  # which erasing opens
+        try:
             return await _prune(journal, chosen)
+        finally:
+            if (ledger := kept_beside(journal)) is not None:  # which erasing opened
+                ledger.close()
 
     runs, envelopes = asked(chosen.journal, question)
     what = "erased" if chosen.erase else "pruned"

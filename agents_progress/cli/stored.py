@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
 from typing import Final, TypeVar
 
-from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.places import kept_beside
 from agents_progress.errors import CursorExpired, JournalUnavailable, RunNotFound
 from agents_progress.events import Envelope, is_run_id
 from agents_progress.journal import Journal, RunRow, open_journal
@@ -33,17 +31,6 @@ def asked(url: str, question: Callable[[Journal], Awaitable[T]]) -> T:
             await journal.close()
 
     return asyncio.run(ask())
-
-
-@contextmanager
-def ledger_of(journal: Journal) -> Iterator[Ledger | None]:
-    """The ledger beside a journal, None where none is kept; closed afterwards."""
-    ledger = kept_beside(journal)
-    try:
-        yield ledger
-    finally:
-        if ledger is not None:
-            ledger.close()
 
 
 async def pages(journal: Journal, run_id: str, after_seq: int = 0) -> AsyncGenerator[list[Envelope], None]:
