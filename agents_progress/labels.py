@@ -368,6 +368,12 @@ def label(name: Label, language: Language, /, **values: object) -> str:
     return LABELS[name][language].format(**values)
 
 
+def in_words(code: str | None, language: Language) -> str | None:
+    """The code or reason of a row, in words where there are any."""
+    name = NOTE_LABELS.get(code or "")
+    return code if name is None else label(name, language)
+
+
 def age(seconds: float, language: Language) -> str:
     """How long something has lasted, in whole units of the longest one that fits; nothing lasts less than nothing."""
     whole = max(int(seconds), 0)
