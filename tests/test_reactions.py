@@ -463,6 +463,20 @@ async def test_a_submission_without_a_receipt_is_made_again_under_the_same_key_a
     assert [key for key, _ in world.target.taken] == [entry.key]
 
 
+async def test_a_target_that_cannot_be_asked_lets_nothing_be_submitted_again() -> None:
+    world = World(resubmit_after=10.0)
+    world.target.loses = world.target.denies = True
+    task_id = await world.approved()
+    await world.moved(task_id)
+    for _ in range(3):
+        world.clock.ahead += 100
+        entry = await world.moved(task_id)
+        assert (entry.state, entry.submits, len(world.target.taken)) == ("uncertain", 1, 1)
+    world.target.denies = False
+    world.clock.ahead += 100
+    assert (await world.moved(task_id)).state == "done"
+
+
 async def test_what_may_have_happened_is_not_submitted_again_once_it_was_cancelled_or_its_grant_was() -> None:
     for stop in ("cancel", "grant"):
         world = World(resubmit_after=1.0)

@@ -145,9 +145,15 @@ class Worker:
             await self._let_go(after, None)
 
     async def _what_to_do_about(self, entry: Entry, reaction: Reaction) -> Act | None:
-        """None while there is no news of an uncertain one; then no run is written either."""
-        if await _receipt(reaction, entry) is not None:
-            return partial(self._confirm, reaction)
+        """None while there is no news of an uncertain one; then no run is written either. A target that cannot be
+        asked says nothing: only one that has no receipt lets it be submitted again.
+        """
+        try:
+            if await reaction.target.receipt(entry.key) is not None:
+                return partial(self._confirm, reaction)
+        except Exception as error:  # noqa: BLE001 - the application's own
+            logger.warning("reaction %s: no receipt: %s", entry.task_id, type(error).__name__)
+            return None
         (_, now) = await self._asked(lambda: self._store.look(entry.task_id))
         return partial(self._submit, reaction) if rules.may_resubmit(entry, reaction.resubmit_after, now) else None
 
@@ -219,14 +225,15 @@ class Worker:
 
     async def _confirm(self, reaction: Reaction, entry: Entry, steps: Silent) -> Entry:
         async def read() -> Receipt:
-            receipt = await _receipt(reaction, entry)
+            receipt = await reaction.target.receipt(entry.key)
             if receipt is None:
-                raise LookupError
+                raise LookupError("there is none so far")
             return receipt
 
         try:
             receipt = await steps.row("receipt", read, UNCERTAIN)
-        except LookupError:
+        except Exception as error:  # noqa: BLE001 - the application's own, or there is none
+            logger.warning("reaction %s: no receipt: %s", entry.task_id, type(error).__name__)
             return entry
         if not same(receipt, entry.key, entry.result):
             logger.error("reaction %s: the receipt is not that of what was approved", entry.task_id)
@@ -375,12 +382,3 @@ def objection(record: Record | None, entry: Entry) -> str | None:
     if record is None:
         return "source_closed"
     return None if record.version == entry.version else "source_changed"
-
-
-async def _receipt(reaction: Reaction, entry: Entry) -> Receipt | None:
-    """The receipt, None while there is none or nobody can be asked."""
-    try:
-        return await reaction.target.receipt(entry.key)
-    except Exception as error:  # noqa: BLE001 - the application's own
-        logger.warning("reaction %s: no receipt: %s", entry.task_id, type(error).__name__)
-        return None
