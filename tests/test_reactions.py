@@ -9,19 +9,27 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pytest
 
+from agents_progress import asking
 from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.reactions import Accepted, Grant, Ignored, Known, Quarantined
 from agents_progress.effects.reactions_entry import MOVES, State, Verb, entry_of
 from agents_progress.effects.reactions_sqlite import SQLiteReactionStore
 from agents_progress.effects.reactions_store import Writing
 from agents_progress.effects.words import STOPPED
-from agents_progress.errors import BadNotification, GrantConflict, ReactionNotFound, ReactionRefused, UsageError
+from agents_progress.errors import (
+    AnswerNotUsed,
+    BadNotification,
+    GrantConflict,
+    ReactionNotFound,
+    ReactionRefused,
+    UsageError,
+)
 from agents_progress.journal import open_journal
-from agents_progress.journal.base import Scope
+from agents_progress.journal.base import Request, Scope
 from agents_progress.messages import LANGUAGES
 from tests.reacting import Changes, World
 
@@ -529,6 +537,49 @@ async def test_a_person_who_knows_that_nothing_arrived_has_it_submitted_again() 
         await world.engine.resolve(task_id, "happened", "ann")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("decision", "state", "status"), [("approved", "done", "done"), ("rejected", "stopped", "cancelled")]
+)
+async def test_an_answer_through_the_journal_is_used_as_on_a_page(
+    decision: Literal["approved", "rejected"], state: str, status: str
+) -> None:
+    world = World()
+    entry = await world.ready()
+    row = await world.journal.run(entry.task_id)
+    assert row is not None
+    wrong = asking.Answer("ask-1", decision, "eve", digest="f" * 64)
+    with pytest.raises(AnswerNotUsed, match="digest_differs"):
+        await asking.answer(world.journal, row, wrong, within=1)
+    work = asyncio.create_task(world.engine.work(at_once=1))
+    given = asking.Answer("ask-1", decision, "ann", digest=entry.asked)
+    assert await asking.answer(world.journal, row, given, within=20) == f"{entry.task_id}.2"
+    with pytest.raises(AnswerNotUsed, match="already_answered"):
+        await asking.answer(world.journal, row, asking.Answer("ask-1", "rejected", "bob"), within=1)
+    async with asyncio.timeout(20):
+        while (await world.statuses(entry.task_id))[-1] not in ("done", "cancelled"):
+            await asyncio.sleep(0.01)
+    work.cancel()
+    await asyncio.wait({work})
+    entry = await world.moved(entry.task_id)
+    assert (entry.state, entry.actor) == (state, "ann")
+    assert (await world.statuses(entry.task_id))[-1] == status
+
+
+async def test_an_answer_that_cannot_be_used_is_looked_at_once_and_changes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    entry = await world.ready()
+    body = {"decision": "approved", "actor": "eve", "digest": "f" * 64}
+    await world.journal.ask(Request(entry.task_id, "answer.ask-1", body))
+    assert await world.engine.hear()
+    assert not await world.engine.hear()
+    assert (await world.moved(entry.task_id)).state == "ready"
+    assert caplog.text.count("was not used (digest_differs)") == 1
+    await world.journal.ask(Request(entry.task_id, "cancel.immediate", {"actor": "ann"}))
+    assert (await world.moved(entry.task_id)).reason == "cancelled"
+
+
 async def test_the_audit_log_has_every_step_and_no_body() -> None:
     world = World()
     event = world.event(text="the secret text", label="secret label")
@@ -560,6 +611,28 @@ async def test_an_erased_reaction_is_stopped_forgotten_and_not_begun_again() -> 
     bare = await world.moved(entry.task_id)
     assert (bare.state, bare.result, bare.text, bare.label, bare.owner) == ("stopped", None, "", "", None)
     assert await world.engine.receive(event) == Known(entry.task_id)
+
+
+async def test_a_worker_that_is_stopped_in_a_submission_leaves_it_uncertain_and_gives_it_back_at_once() -> None:
+    world = World(resubmit_after=None)
+    reached, taken = asyncio.Event(), world.target.submit
+
+    async def hangs(key: str, result: Any) -> None:
+        await taken(key, result)
+        reached.set()
+        await asyncio.Event().wait()
+
+    world.target.submit = hangs  # type: ignore[method-assign]
+    task_id = await world.approved()
+    work = asyncio.create_task(world.engine.work(at_once=1))
+    await reached.wait()
+    work.cancel()
+    await asyncio.wait({work})
+    assert (await world.engine.look(task_id)).state == "uncertain"
+    assert (await world.statuses(task_id))[-1] == "cancelled"
+    entry = await world.moved(task_id)  # without a wait for the lease
+    assert (entry.state, entry.submits, len(world.target.taken)) == ("done", 1, 1)
+    assert (await world.statuses(task_id))[-1] == "done"
 
 
 async def test_workers_stop_when_they_are_cancelled_and_others_go_on() -> None:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, get_args
 
 from agents_progress.clock import Clock
@@ -33,12 +33,20 @@ from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.places import reactions_beside
 from agents_progress.effects.reactions_entry import Entry, Finding, entry_of
 from agents_progress.effects.reactions_grant import Grant, permitted, revoked
+from agents_progress.effects.reactions_heard import Heard, heard
 from agents_progress.effects.reactions_inbox import Accepted, Ignored, Known, Quarantined, Receipted, names, received
 from agents_progress.effects.reactions_notice import Notification, checked
 from agents_progress.effects.reactions_store import Line, ReactionStore
 from agents_progress.effects.reactions_terms import Case, Reaction, Receipt, Record, Source, Target
 from agents_progress.effects.reactions_worker import Worker, objection, read
-from agents_progress.errors import GrantConflict, JournalUnavailable, ReactionNotFound, ReactionRefused, UsageError
+from agents_progress.errors import (
+    GrantConflict,
+    JournalUnavailable,
+    ReactionError,
+    ReactionNotFound,
+    ReactionRefused,
+    UsageError,
+)
 from agents_progress.journal import Journal, open_journal
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.threads import outcome_of
@@ -87,6 +95,7 @@ class Reactions:
         self._worker = Worker(self.store, self.journal, self._reactions)
         self._new_id = Clock().new_id
         self._ready = False
+        self._refused: set[str] = set()
 
     # What comes in.
 
@@ -120,20 +129,47 @@ class Reactions:
         return await self._worker.step()
 
     async def settle(self) -> None:
-        """Move reactions on until none is due now."""
-        while await self.step():
+        """Move reactions on until none is due now and nothing more was answered."""
+        while await self.step() or await self.hear():
             pass
+
+    async def hear(self) -> bool:
+        """Use what people answered on a page, at a prompt or through another node; whether something was used.
+
+        What the server's ``authorize`` let pass is the word of its principal here, with the digest that was shown.
+        """
+        waiting = [entry for entry in await self.list(state="ready", limit=1000) if entry.reaction in self._reactions]
+        said = await heard(self.journal, waiting)
+        new = [one for one in said if one.request_id not in self._refused]
+        self._refused &= {one.request_id for one in said}
+        for one in new:
+            try:
+                await self._use(one)
+            except ReactionError as error:
+                self._refused.add(one.request_id)
+                logger.warning("reaction %s: an answer was not used: %s", one.task_id, error)
+        return bool(new)
+
+    async def _use(self, said: Heard) -> None:
+        match said.decision:
+            case "approved":
+                await self.approve(said.task_id, said.digest, said.actor)
+            case "rejected":
+                await self.reject(said.task_id, said.actor)
+            case "cancelled":
+                await self.cancel(said.task_id, said.actor)
 
     async def work(self, at_once: int = 4) -> None:
         """Move reactions on, ``at_once`` of them, until cancelled. A store or a journal that is away is waited for."""
         async with asyncio.TaskGroup() as workers:
             for _ in range(at_once):
-                workers.create_task(self._work())
+                workers.create_task(self._again(self.step))
+            workers.create_task(self._again(self.hear))
 
-    async def _work(self) -> None:
+    async def _again(self, work: Callable[[], Awaitable[bool]]) -> None:
         while True:
             try:
-                busy = await self.step()
+                busy = await work()
             except JournalUnavailable as error:
                 logger.warning("reactions wait: %s", type(error).__name__)
                 busy = False

@@ -100,6 +100,9 @@ class Worker:
             await self._move(entry)
         except _Taken:
             pass
+        except asyncio.CancelledError:
+            self._store.submit(self._given_back, entry)  # another worker need not wait for the lease to run out
+            raise
         except (LeaseHeld, AlreadyEnded, AlreadyResumed):  # the run before has its owner still
             await self._let_go(entry, AGAIN_S)
         except RunErased:
@@ -265,6 +268,9 @@ class Worker:
 
     async def _let_go(self, entry: Entry, pause: float | None) -> None:
         await self._change([entry.task_id], lambda found, now: rules.later(found, entry.generation, now, pause))
+
+    def _given_back(self, entry: Entry) -> None:
+        self._store.change([entry.task_id], lambda found, now: rules.later(found, entry.generation, now, 0.0))
 
     async def _change(self, names: list[str], rule: Rule[T]) -> T:
         return await self._asked(lambda: self._store.change(names, rule))
