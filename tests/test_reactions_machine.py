@@ -48,8 +48,8 @@ class Process(MemoryReactionStore):
             raise JournalUnavailable("this process is dead")
         return answer
 
-    def change(self, *args: Any) -> Any:
-        return self.through(lambda: self.machine.store.change(*args))
+    def change(self, *args: Any, **more: Any) -> Any:
+        return self.through(lambda: self.machine.store.change(*args, **more))
 
     def look(self, *args: Any) -> Any:
         return self.through(lambda: self.machine.store.look(*args))

@@ -114,7 +114,9 @@ class Reactions:
         named = names(notice, reaction.grant, task_id)
         answer = await self._asked(
             lambda: self.store.change(
-                named, lambda found, now: received(found, named, notice, task_id, reaction.fresh_s, now)
+                named,
+                lambda found, now: received(found, named, notice, task_id, reaction.fresh_s, now),
+                beside=[reaction.grant.name],
             )
         )
         if isinstance(answer, Quarantined):
@@ -269,7 +271,7 @@ class Reactions:
     # How.
 
     async def _said(self, entry: Entry, rule: Callable[[rules.Found, float], Any]) -> None:
-        code = await self._asked(lambda: self.store.change([entry.task_id, entry.grant], rule))
+        code = await self._asked(lambda: self.store.change([entry.task_id], rule, beside=[entry.grant]))
         if code is not None:
             raise ReactionRefused(code)
 

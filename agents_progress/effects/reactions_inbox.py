@@ -48,18 +48,18 @@ Receipted: TypeAlias = Accepted | Known | Ignored | Quarantined
 
 
 def names(notice: Notification, grant: Grant, task_id: str) -> list[str]:
-    """The documents that receiving a notification looks at: two marks, the grant, and the new reaction."""
+    """The documents that receiving a notification changes: two marks, and the new reaction. The grant is beside."""
     tenant = grant.tenant
     event = digest("event", tenant, notice.reaction, notice.event_id)
     version = digest("version", grant.name, notice.reaction, notice.resource, notice.version, notice.action)
-    return [f"mark:{event}", f"mark:{version}", grant.name, task_id]
+    return [f"mark:{event}", f"mark:{version}", task_id]
 
 
 def received(
     found: Found, named: list[str], notice: Notification, task_id: str, fresh_s: float, now: float
 ) -> tuple[Receipted, Writing]:
-    """Receive one. ``named`` are the names of what was ``found``."""
-    event, version, grant = found[0], found[1], held(found[2])
+    """Receive one. ``named`` are the names of what was ``found``, but for the grant, which comes last."""
+    event, version, grant = found[0], found[1], held(found[3])
     if event is not None:
         known = str(event.task_id)
         if event.body["core"] != notice.core:
@@ -77,7 +77,7 @@ def received(
     whose: dict[str, Any] = {"owner": grant.grant.owner, "tenant": grant.grant.tenant}
     about = notice.who, notice.resource, notice.version, notice.action, notice.label
     entry = Entry(
-        task_id, notice.reaction, named[2], grant.grant.revision, *about, now, notice.text, due_at=now, **whose
+        task_id, notice.reaction, grant.grant.name, grant.grant.revision, *about, now, notice.text, due_at=now, **whose
     )
     marks = [_mark(name, notice, grant.grant, task_id, now) for name in named[:2]]
     return Accepted(task_id), Writing([*marks, entry.document()], [_line(notice, grant, "received", now, task_id)])

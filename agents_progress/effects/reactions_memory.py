@@ -25,9 +25,9 @@ class MemoryReactionStore(ReactionStore):
         self._lock = RLock()
         self._closed = False
 
-    def change(self, names: Sequence[str], rule: Rule[T]) -> T:
+    def change(self, names: Sequence[str], rule: Rule[T], beside: Sequence[str] = ()) -> T:
         with self._opened():
-            answer, writing = rule([self._documents.get(name) for name in names], self._now())
+            answer, writing = rule([self._documents.get(name) for name in (*names, *beside)], self._now())
             for document in writing.documents:
                 self._documents[document.name] = replace(document, body=json.loads(json.dumps(document.body)))
             forgotten = set(writing.forget)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.postgres_link import LOCK, NOW, Database, PostgresLink, time_of, transaction
+from agents_progress.effects.postgres_link import LOCK, LOCK_SHARED, NOW, Database, PostgresLink, time_of, transaction
 from agents_progress.effects.reactions_sql import TABLE, Statements, document_of, line_of, tables, terms, values_of
 from agents_progress.effects.reactions_store import Document, Line, ReactionStore, Rule, T
 from agents_progress.journal.base import EVERYTHING, Scope
@@ -26,11 +26,12 @@ class PostgresReactionStore(ReactionStore):
     def __repr__(self) -> str:
         return f"PostgresReactionStore({self._link.name!r})"
 
-    def change(self, names: Sequence[str], rule: Rule[T]) -> T:
+    def change(self, names: Sequence[str], rule: Rule[T], beside: Sequence[str] = ()) -> T:
         with self._link.using("writer") as opened, transaction(opened) as db:
-            for name in sorted(names):  # in one order, so that nobody waits for somebody who waits for us
-                db.execute(LOCK, (f"{TABLE} {name}",))
-            found = [_found(db, name) for name in names]
+            for name in sorted({*names, *beside}):  # in one order: nobody waits for somebody who waits for us
+                db.execute(LOCK if name in names else LOCK_SHARED, (f"{TABLE} {name}",))
+            found = [_found(db, name, _SQL.find_to_change) for name in names]
+            found += [_found(db, name, _SQL.find) for name in beside]
             answer, writing = rule(found, time_of(db))
             for document in writing.documents:
                 db.execute(_SQL.store, values_of(document))
@@ -85,6 +86,6 @@ class PostgresReactionStore(ReactionStore):
         """The server's own affair."""
 
 
-def _found(db: Database, name: str) -> Document | None:
-    line = db.execute(_SQL.find_to_change, {"name": name}).fetchone()
+def _found(db: Database, name: str, query: str) -> Document | None:
+    line = db.execute(query, {"name": name}).fetchone()
     return None if line is None else document_of(line)

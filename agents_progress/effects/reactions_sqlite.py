@@ -25,9 +25,9 @@ class SQLiteReactionStore(ReactionStore):
         super().__init__()
         self._link = SQLiteLink(path, tables("INTEGER PRIMARY KEY"))
 
-    def change(self, names: Sequence[str], rule: Rule[T]) -> T:
+    def change(self, names: Sequence[str], rule: Rule[T], beside: Sequence[str] = ()) -> T:
         with self._link.using("writer") as db, transaction(db):
-            answer, writing = rule([_found(db, name) for name in names], time.time())
+            answer, writing = rule([_found(db, name) for name in (*names, *beside)], time.time())
             db.executemany(_SQL.store, map(values_of, writing.documents))
             db.executemany(_SQL.forget, [{"task_id": task_id} for task_id in writing.forget])
             db.executemany(_SQL.line, map(values_of, writing.lines))

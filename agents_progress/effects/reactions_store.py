@@ -78,9 +78,12 @@ class ReactionStore(OwnThread, ABC):
     """How long a worker may be silent before another one takes its reaction, in seconds."""
 
     @abstractmethod
-    def change(self, names: Sequence[str], rule: Rule[T]) -> T:
+    def change(self, names: Sequence[str], rule: Rule[T], beside: Sequence[str] = ()) -> T:
         """Give a rule the documents of these names (None for an unknown one) and the store's time, and store what it
         wants. Nobody else changes them meanwhile, and what was stored is durable when this returns.
+
+        Those ``beside`` it, which come after the others, a rule only looks at: nobody changes them meanwhile either,
+        and others may look at them too.
         """
 
     @abstractmethod

@@ -204,7 +204,7 @@ class Worker:
             return (after, may), writing
 
         try:
-            after, may = await self._change([entry.task_id, entry.grant], rule)
+            after, may = await self._change([entry.task_id], rule, entry.grant)
         except LookupError:
             raise _Taken from None
         if not may:
@@ -260,8 +260,8 @@ class Worker:
     async def _stop(self, entry: Entry, reason: str) -> Entry:
         return await self._moved(entry, lambda found, now: rules.stopped(found, entry.generation, reason, now))
 
-    async def _moved(self, entry: Entry, rule: Rule[Entry | None], *more: str) -> Entry:
-        after = await self._change([entry.task_id, *more], rule)
+    async def _moved(self, entry: Entry, rule: Rule[Entry | None], *beside: str) -> Entry:
+        after = await self._change([entry.task_id], rule, *beside)
         if after is None:
             raise _Taken
         return after
@@ -272,8 +272,8 @@ class Worker:
     def _given_back(self, entry: Entry) -> None:
         self._store.change([entry.task_id], lambda found, now: rules.later(found, entry.generation, now, 0.0))
 
-    async def _change(self, names: list[str], rule: Rule[T]) -> T:
-        return await self._asked(lambda: self._store.change(names, rule))
+    async def _change(self, names: list[str], rule: Rule[T], *beside: str) -> T:
+        return await self._asked(lambda: self._store.change(names, rule, beside))
 
     async def _asked(self, work: Callable[[], T]) -> T:
         return await outcome_of(self._store.submit(work))

@@ -83,6 +83,27 @@ class ReactionStoreContract:
         assert [store.look(name)[0] for name in ("a", "c")] == list(changed)
         assert [line.what for line in store.audit()] == ["moved"]
 
+    def test_what_is_beside_is_seen_last_and_may_be_looked_at_by_many_but_not_changed(
+        self, store: ReactionStore, reopened: ReactionStore
+    ) -> None:
+        put(store, document("a"), document("g", kind="grant", generation=0))
+        inside, free = threading.Event(), threading.Event()
+
+        def looks(found: Any, now: float) -> Any:
+            inside.set()
+            free.wait(self.tick)
+            return [one.generation for one in found if one is not None], Writing()
+
+        def raises(found: Any, now: float) -> Any:
+            return None, Writing([document("g", kind="grant", generation=1)])
+
+        with ThreadPoolExecutor(2) as threads:
+            seen = threads.submit(lambda: store.change(["a"], looks, beside=["g", "none"]))
+            inside.wait(10)
+            threads.submit(lambda: reopened.change(["g"], raises)).result(20)
+            assert seen.result(20) == [0, 0]
+        assert store.change([], looks, beside=["g"]) == [1]
+
     def test_of_many_nodes_that_change_the_same_none_is_lost(
         self, store: ReactionStore, reopened: ReactionStore
     ) -> None:

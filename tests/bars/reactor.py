@@ -143,9 +143,9 @@ class Life:
         ]
         change, append = store.change, journal.append
 
-        def changed(*args: Any) -> Any:
+        def changed(*args: Any, **more: Any) -> Any:
             self._doing.change = None
-            answer = change(*args)
+            answer = change(*args, **more)
             self._step(2)
             return answer
 
