@@ -66,8 +66,8 @@ AGAIN_S: Final = 0.2
 AGAIN_AT_MOST_S: Final = 5.0
 """Pauses between two attempts to read a source or to take a run that somebody still has."""
 
-AT_ONCE: Final = 16
-"""Names of what is due that a worker asks for at once."""
+AT_ONCE: Final = 128
+"""Names of what is due that a worker asks for at once, and takes one of: many, so that few workers want the same."""
 
 RECEIPT_DIFFERS: Final = "receipt_differs"
 
