@@ -282,7 +282,7 @@ def resolved(found: Found, finding: Finding, actor: str, now: float) -> tuple[st
         return None, Writing([after.document()], [_line(after, "look", now, actor)])
     if finding == "give_up" or entry.decided != "approved":
         return None, _ended(entry, now, "given_up", actor)
-    freed = {"generation": entry.generation + 1, "due_at": now, "looks": 0, "reason": None}
+    freed = {"generation": entry.generation + 1, "reason": None, "due_at": now, "looks": 0}
     _, writing = _moved(entry, "not_submitted", now, actor, **freed)
     return None, writing
 

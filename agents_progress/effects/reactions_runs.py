@@ -164,8 +164,10 @@ class StepSource:
 
     def _closed(self) -> Iterator[Draft]:
         for name in sorted(self._steps.asked):
-            said = ("tool.rejected", "rejected") if self._rejected else ("tool.skipped", "not_run")
-            yield said[0], {"call_id": name, "reason": said[1]}
+            if self._rejected:
+                yield "tool.rejected", {"call_id": name, "reason": "approval_rejected"}
+            else:
+                yield "tool.skipped", {"call_id": name, "reason": "not_run"}
 
     def concluded(self) -> None:
         """Nobody iterates it."""
