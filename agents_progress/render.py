@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from agents_progress.glance import cost_text
 from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, NOTE_LABELS, Label, label
 from agents_progress.messages import Language
 from agents_progress.plaintext import POINTS_PER_CELL, clean, cut, from_right, wrap
@@ -34,11 +35,13 @@ __all__ = [
     "laid_out",
     "lines",
     "open_questions",
+    "question_lines",
     "question_text",
     "reason_texts",
     "render",
     "row_text",
     "title_text",
+    "usage_texts",
     "wrapped",
 ]
 
@@ -100,10 +103,14 @@ def lines(view: RunView, width: int = 80, height: int | None = None) -> list[Lin
     rows = [
         *(Line("title", row) for row in wrapped(_in_a_row(_title_parts(view), width), width, most)),
         *(Line(f"status.{view.status}", row) for row in wrapped(view.message, width)),
-        *(line for row in open_questions(view) for line in _question_lines(row, view.language, width, most)),
+        *(line for row in open_questions(view) for line in question_lines(row, view.language, width, most)),
         *(Line("detail", row) for text in ending_texts(view) for row in wrapped(text, width, most)),
         *_work(view, width),
-        *(Line("detail", row) for text in _known_texts(view) for row in wrapped(text, width, most)),
+        *(
+            Line("detail", row)
+            for text in (*found_texts(view), *usage_texts(view))
+            for row in wrapped(text, width, most)
+        ),
     ]
     if height is None:
         return [*rows, *answer_lines(view, width, None)]
@@ -200,7 +207,7 @@ def open_questions(view: RunView) -> list[Interaction]:
     return [row for row in view.interactions.values() if row.decision is None and view.status == "waiting"]
 
 
-def _question_lines(row: Interaction, language: Language, width: int, most: int | None) -> Iterator[Line]:
+def question_lines(row: Interaction, language: Language, width: int, most: int | None = None) -> Iterator[Line]:
     """An open question with what is asked, exactly, where the application discloses that."""
     yield from (Line("question", text) for text in wrapped(question_text(row, language), width, most, "? "))
     details = row.details or ""
@@ -333,15 +340,16 @@ def found_texts(view: RunView) -> Iterable[str]:
         yield label("source", view.language, title=title or item["kind"])
 
 
-def _known_texts(view: RunView) -> Iterator[str]:
-    """Files, sources, and what the run took so far. Not cleaned."""
-    yield from found_texts(view)
-    tokens = (view.usage or {}).get("total_tokens")
+def usage_texts(view: RunView) -> Iterator[str]:
+    """The tokens that the run took so far, and what they cost, as far as either is known. Not cleaned."""
+    tokens = None if view.usage is None else view.usage["total_tokens"]
     if view.usage is not None and tokens is not None:
-        amount = _number(tokens)
-        if view.usage["status"] == "partial":
+        amount = f"{tokens:,}" if tokens < COUNTABLE else "…"
+        if view.usage["status"] != "reported":
             amount = label("at_least", view.language, amount=amount)
         yield label("tokens_used", view.language, amount=amount)
+    if view.cost is not None:
+        yield label("costs", view.language, amount=cost_text(view.cost, view.language))
 
 
 class Answer(NamedTuple):

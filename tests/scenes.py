@@ -37,6 +37,12 @@ TURNS = {
 }
 
 
+def at_the_signal(action: Callable[[], object]) -> None:
+    """Do something when SIGUSR1 comes, or at once where it came before anybody waited for it."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, action)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+
+
 def decorated(scene: str, aloud: str = "", **options: Any) -> Any:
     go_on = asyncio.Event()
 
@@ -50,7 +56,7 @@ def decorated(scene: str, aloud: str = "", **options: Any) -> Any:
 
     @function_tool
     async def look() -> str:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, go_on.set)
+        at_the_signal(go_on.set)
         if aloud:
             sys.stdout.write("looking\n")
             sys.stdout.flush()
@@ -62,7 +68,7 @@ def decorated(scene: str, aloud: str = "", **options: Any) -> Any:
         for number in range(300):
             current_run().report("counted", number, 300)
             await asyncio.sleep(0.002)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, go_on.set)
+        at_the_signal(go_on.set)
         await go_on.wait()
         return "counted"
 
@@ -83,7 +89,7 @@ async def shown(scene: str, *, ask: bool = False, elsewhere: bool = False, **opt
     run = decorated(scene, **options)()
     if elsewhere:
         await run
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lambda: run.resume(approve="all", actor="ann"))
+        at_the_signal(lambda: run.resume(approve="all", actor="ann"))
     outcome = await show(run, ask=ask)
     return str(outcome.kind)
 
@@ -91,10 +97,11 @@ async def shown(scene: str, *, ask: bool = False, elsewhere: bool = False, **opt
 async def kept(url: str, scene: str = "asks") -> str:
     """A run of a journal that others look at and answer; it lives until SIGUSR1."""
     journal, over = open_journal(url), asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, over.set)
+    at_the_signal(over.set)
     run = decorated(scene, journal=journal, run_id="r")()
     if scene == "asks":
         await run
+    await anext(aiter(run))  # now the journal has it
     sys.stdout.write("paused\n" if scene == "asks" else "running\n")
     sys.stdout.flush()
     await over.wait()
@@ -117,6 +124,7 @@ SCENES: dict[str, Callable[..., Coroutine[Any, Any, str]]] = {
 
 
 def main(scene: str, *more: str) -> int:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     try:
         if scene == "sync":
             ended = str(decorated(*more).run_sync().kind)

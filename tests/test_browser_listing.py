@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from agents_progress.glance import cost_text
 from agents_progress.labels import age, label
 from agents_progress.messages import MESSAGES, Language
+from agents_progress.prices import Cost
 from tests.browser.node import driven, needs_node
 
 pytestmark = needs_node
@@ -130,17 +132,22 @@ def test_tokens_are_exact_at_least_or_not_known(tmp_path: Path, usage: Any, en: 
     assert [texts(tmp_path, {"usage": usage}, language=language)[0]["tokens"] for language in LANGUAGES] == [en, zh]
 
 
-@pytest.mark.parametrize(
-    ("cost", "said"),
-    [
-        ({"amount": "0.0123", "currency": "USD", "at_least": False}, "0.0123 USD"),
-        ({"amount": "0.0123", "currency": "USD", "at_least": True}, "at least 0.0123 USD"),
-        ({"amount": "1\u202e", "currency": "<b>", "at_least": False}, "1\\u202e <b>"),
-        (None, "–"),
-    ],
-)
-def test_a_cost_is_what_the_server_says_or_not_known(tmp_path: Path, cost: Any, said: str) -> None:
-    assert texts(tmp_path, {"cost": cost})[0]["cost"] == said
+AMOUNTS = ("0", "0.0123", "0.00001234", "0.99999", "1.5", "12345.67891", "123456789012345678901234567890.00001")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_cost_is_said_as_python_says_it(tmp_path: Path, language: Language) -> None:
+    costs = [Cost(amount=amount, currency="USD", at_least=least) for amount in AMOUNTS for least in (True, False)]
+    rows = [{"run_id": f"r{number}", "cost": cost} for number, cost in enumerate(costs)]
+    shown = [row["cost"] for row in texts(tmp_path, *rows, language=language)]
+    assert shown == [cost_text(cost, language) for cost in costs]
+
+
+def test_a_cost_that_is_not_known_or_makes_no_sense_is_not_made_up(tmp_path: Path) -> None:
+    strange = {"amount": "much", "currency": "USD", "at_least": False}
+    assert [row["cost"] for row in texts(tmp_path, {"cost": None}, {"run_id": "r2", "cost": strange})] == ["–", "–"]
+    (odd,) = texts(tmp_path, {"cost": {**strange, "amount": "1", "currency": "<b>\u202e"}})
+    assert odd["cost"] == "1.0000 <b>\\u202e"
 
 
 def test_rows_of_a_server_that_knows_less_have_no_activity_tokens_or_cost(tmp_path: Path) -> None:

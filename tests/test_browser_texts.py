@@ -68,6 +68,7 @@ def said(view: RunView) -> dict[str, Any]:
         "depths": [min(row.activity_id.count("/"), 3) for row in activities],
         "work": [[row.activity_id for row in rows] for rows in work],
         "found": [clean(text) for text in render.found_texts(view)],
+        "usage": [clean(text) for text in render.usage_texts(view)],
         "answer": answer
         and {
             "label": label(answer.name, language),

@@ -173,6 +173,20 @@ async def test_the_row_of_an_effect_that_may_have_happened_says_so_in_both_langu
     assert outputs == [TOLD["effect_uncertain"]["zh"]] * 2
 
 
+async def test_a_tool_that_took_too_long_may_have_had_its_effect(ledger: Ledger) -> None:
+    @function_tool(timeout=0.05)
+    @once(ledger=ledger)
+    async def refund(order: int) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    agent = scripted(turn(call("refund", {"order": 1})), turn(text("Sorry.")), tools=[refund])
+    run = started(agent, owner="ada")
+    assert (await run).kind == "succeeded"
+    assert [(row.state, row.note) for row in run.view.activities] == [("failed", "effect_uncertain")]
+    assert [entry.effect.key for entry in ledger.entries(state="uncertain")] == ['{"order":1}']
+
+
 async def test_an_uncertain_effect_ends_a_run_whose_tool_lets_its_errors_out(ledger: Ledger) -> None:
     refunds = Refunds("async", ledger, broken=True, failure_error_function=None)
     for code in ("tool_error", "effect_uncertain"):

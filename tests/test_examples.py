@@ -60,6 +60,7 @@ running     Working; not finished yet
 checking    Run ended; waiting for the application's check
 done        Done: the run ended and the check passed
 Check: matches
+Tokens: 15
 Answer:
   5 EUR
 kind: succeeded, accepted: True, output: 5 EUR

@@ -15,7 +15,17 @@ import pytest
 from agents import RunContextWrapper, function_tool
 from pydantic import BaseModel
 
-from agents_progress.effects.entry import DidNotHappen, Entry, Finding, Happened, Hold, StillUnknown, Uncertain, erased
+from agents_progress.effects.entry import (
+    Busy,
+    DidNotHappen,
+    Entry,
+    Finding,
+    Happened,
+    Hold,
+    StillUnknown,
+    Uncertain,
+    erased,
+)
 from agents_progress.effects.ledger import Ledger
 from agents_progress.effects.ledger_memory import MemoryLedger
 from agents_progress.effects.ledger_sqlite import SQLiteLedger
@@ -224,6 +234,41 @@ def test_a_word_that_somebody_else_gave_meanwhile_counts(ledger: MemoryLedger, b
         tool_of("sync", die, ledger=ledger)(1)
     assert tool_of("sync", bank.pay, ledger=ledger, reconcile=reconcile)(1) == "as ada found"
     assert bank.paid == []
+
+
+def test_an_answer_about_an_attempt_that_another_one_followed_counts_for_nothing(
+    ledger: MemoryLedger, bank: Bank
+) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+    begin = ledger.begin
+
+    def seen(effect: Any) -> Any:
+        answer = begin(effect)
+        if isinstance(answer, Busy):  # the late one waits, as it must
+            go_on.set()
+        return answer
+
+    def slowly(order: int) -> str:
+        inside.set()
+        assert go_on.wait(10)
+        return bank.pay(order)
+
+    def die(order: int) -> str:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        tool_of("sync", die, ledger=ledger)(1)
+    ledger.begin = seen  # type: ignore[method-assign]
+    with ThreadPoolExecutor(1) as threads:
+
+        def late(key: str, arguments: Mapping[str, Any]) -> Finding:
+            threads.submit(tool_of("sync", slowly, ledger=ledger, reconcile=bank.reconcile), 1)
+            assert inside.wait(10)
+            return DidNotHappen()
+
+        assert tool_of("sync", bank.pay, ledger=ledger, reconcile=late)(1) == "paid 1"
+    assert len(bank.paid) == 1
+    assert only(ledger).generation == 2
 
 
 # Many at once.

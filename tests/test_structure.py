@@ -177,6 +177,8 @@ def test_importing_the_package_loads_nothing_it_does_not_need() -> None:
         ("agents_progress.view", ["agents", "openai", "rich", "httpx", "sqlite3"]),
         ("agents_progress.journal", ["agents", "openai", "rich", "httpx"]),
         ("agents_progress.run", ["agents", "openai", "rich", "httpx"]),
+        ("agents_progress.effects.places", ["agents", "openai", "rich", "httpx", "sqlite3", "psycopg"]),
+        ("agents_progress.effects.ledger_sqlite", ["agents", "openai", "rich", "httpx", "psycopg"]),
         ("agents_progress.client", ["agents", "openai", "rich", "sqlite3", "starlette"]),
         ("agents_progress.sse", ["agents", "openai", "rich", "httpx", "sqlite3"]),
     ],

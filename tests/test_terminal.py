@@ -535,7 +535,7 @@ async def test_questions_and_their_answers_are_changes_of_state() -> None:
     shown = (await written([STARTED, ASK, resolved, ended("failed", error=FAILURE)])).splitlines()
     assert shown[2:] == [
         "waiting     Waiting for approval; not finished yet",
-        "Waiting for an answer: Publish the report? (publish)",
+        "? Waiting for an answer: Publish the report? (publish)",
         "running     Working; not finished yet",
         "Refused: Publish the report? (publish)",
         "failed      Failed; the task is not finished",

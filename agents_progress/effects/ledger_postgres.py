@@ -7,8 +7,8 @@ from typing import Final
 
 from agents_progress.effects.entry import Entry, Hold, State
 from agents_progress.effects.ledger import Change, Ledger, T, one_target
-from agents_progress.effects.ledger_sql import TABLE, TABLES, Statements, entry_of, values_of
-from agents_progress.effects.postgres_link import LOCK, NOW, Database, PostgresLink, time_of, transaction
+from agents_progress.effects.ledger_sql import TABLE, TABLES, Statements, entry_of, looked, values_of
+from agents_progress.effects.postgres_link import LOCK, NOW, PostgresLink, transaction
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.postgres_address import Address
 
@@ -28,16 +28,14 @@ class PostgresLedger(Ledger):
     def change(self, entry: str, rule: Change[T]) -> T:
         with self._link.using("writer") as opened, transaction(opened) as db:
             db.execute(LOCK, (f"{TABLE} {entry}",))
-            now = time_of(db)
-            answer, after = rule(_found(db, entry), now)
+            answer, after = rule(*looked(db.execute(_SQL.look, {"entry": entry}).fetchone()))
             if after is not None:
                 db.execute(_SQL.store, values_of(after))
             return answer
 
     def look(self, entry: str) -> tuple[Entry | None, float]:
         with self._link.using("reader") as opened:
-            now = opened.answer("reader", f"SELECT {NOW}", {})[0][0]
-            return next(map(entry_of, opened.answer("reader", _SQL.find, {"entry": entry})), None), now
+            return looked(opened.answer("reader", _SQL.look, {"entry": entry})[0])
 
     def renew(self, holds: Sequence[Hold], ttl: float) -> list[Hold]:
         with self._link.using("renewer") as opened:
@@ -72,8 +70,3 @@ class PostgresLedger(Ledger):
     def close(self) -> None:
         self.end_thread()
         self._link.close()
-
-
-def _found(db: Database, entry: str) -> Entry | None:
-    line = db.execute(_SQL.find, {"entry": entry}).fetchone()
-    return None if line is None else entry_of(line)

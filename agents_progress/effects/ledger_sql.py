@@ -63,7 +63,7 @@ class Statements:
         columns = ", ".join(_COLUMNS)
         changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "entry")
         values = ", ".join(map(named, _COLUMNS))
-        self.find = f"SELECT {columns} FROM {TABLE} WHERE entry = {named('entry')}"
+        self.look = f"SELECT {now}, {columns} FROM (SELECT 1) AS one LEFT JOIN {TABLE} ON entry = {named('entry')}"
         self.store = f"INSERT INTO {TABLE} ({columns}) VALUES ({values}) ON CONFLICT (entry) DO UPDATE SET {changed}"
         self.renew = (
             f"UPDATE {TABLE} SET deadline = {now} + {named('ttl')} WHERE entry = {named('entry')} "
@@ -105,6 +105,12 @@ def values_of(entry: Entry) -> dict[str, Any]:
         value = getattr(entry.effect if name in _EFFECT else entry, name)
         found[name] = json.dumps(value) if name in _FREE and value is not None else value
     return {**found, "erased": int(entry.erased)}
+
+
+def looked(line: Sequence[Any] | None) -> tuple[Entry | None, float]:
+    """The answer to :attr:`Statements.look`: the entry, None for an unknown one, and the store's time."""
+    now, *entry = line or (0.0, None)
+    return None if entry[0] is None else entry_of(entry), float(now)
 
 
 def entry_of(line: Sequence[Any]) -> Entry:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 
 from agents_progress.effects.entry import Entry, Hold, State
 from agents_progress.effects.ledger import Change, Ledger, T, one_target
-from agents_progress.effects.ledger_sql import TABLES, Statements, entry_of, values_of
+from agents_progress.effects.ledger_sql import TABLES, Statements, entry_of, looked, values_of
 from agents_progress.effects.sqlite_link import SQLiteLink, transaction
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.sqlite_file import wipe
@@ -27,14 +26,14 @@ class SQLiteLedger(Ledger):
 
     def change(self, entry: str, rule: Change[T]) -> T:
         with self._link.using("writer") as db, transaction(db):
-            answer, after = rule(_found(db, entry), time.time())
+            answer, after = rule(*_looked(db, entry))
             if after is not None:
                 db.execute(_SQL.store, values_of(after))
             return answer
 
     def look(self, entry: str) -> tuple[Entry | None, float]:
         with self._link.using("reader") as db:
-            return _found(db, entry), time.time()
+            return _looked(db, entry)
 
     def renew(self, holds: Sequence[Hold], ttl: float) -> list[Hold]:
         with self._link.using("renewer") as db, transaction(db):
@@ -68,9 +67,8 @@ class SQLiteLedger(Ledger):
         self._link.close()
 
 
-def _found(db: sqlite3.Connection, entry: str) -> Entry | None:
-    line = db.execute(_SQL.find, {"entry": entry}).fetchone()
-    return None if line is None else entry_of(line)
+def _looked(db: sqlite3.Connection, entry: str) -> tuple[Entry | None, float]:
+    return looked(db.execute(_SQL.look, {"entry": entry}).fetchone())
 
 
 def _terms(hold: Hold, ttl: float) -> dict[str, Any]:

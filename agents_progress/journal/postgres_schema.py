@@ -89,6 +89,7 @@ ALTER TABLE progress_journal ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
     """
 ALTER TABLE progress_runs ADD COLUMN glance_seq BIGINT, ADD COLUMN glance TEXT;
 CREATE INDEX progress_runs_status ON progress_runs (status, begun) WHERE begun IS NOT NULL;
+CREATE INDEX progress_runs_task_begun ON progress_runs (task_id, begun) WHERE begun IS NOT NULL;
 CREATE FUNCTION progress_forget_glance() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.glance := NULL;

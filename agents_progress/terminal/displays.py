@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TextIO
 
 from agents_progress.errors import TerminalExtraMissing
+from agents_progress.messages import Language
 from agents_progress.plaintext import clean, printable
 from agents_progress.render import (
     LEAST_WIDTH,
@@ -21,11 +22,14 @@ from agents_progress.render import (
     ending_texts,
     found_texts,
     lines,
+    question_lines,
     question_text,
     row_text,
     title_text,
+    usage_texts,
     wrapped,
 )
+from agents_progress.rows import Interaction
 from agents_progress.view import RunView
 
 REFRESH_SECONDS: Final = 0.1
@@ -91,7 +95,14 @@ class PlainDisplay:
                 self._write(activity_line(row, view.language, self._width).text)
         for question in view.interactions.values():
             if self._is_news(f"question {question.interaction_id}", question.decision or "waiting"):
-                self._write(question_text(question, view.language))
+                self._ask(question, view.language)
+
+    def _ask(self, question: Interaction, language: Language) -> None:
+        if question.decision is not None:
+            self._write(question_text(question, language))
+            return
+        for line in question_lines(question, language, self._width):
+            self._write(line.text)
 
     def say(self, text: str) -> None:
         for row in wrapped(text, self._width):
@@ -101,8 +112,8 @@ class PlainDisplay:
         self.draw(view, "")
         for text in ending_texts(view):
             self.say(text)
-        for text in found_texts(view):
-            self._write(text)
+        for text in (*found_texts(view), *usage_texts(view)):
+            self.say(text)
         for line in answer_lines(view, self._width, None):
             self._write(line.text)
 

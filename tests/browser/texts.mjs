@@ -3,7 +3,7 @@
 import { Refused } from "../../agents_progress/server/page/requests.js";
 import {
   activityText, ageText, answerOf, artifactTexts, clean, cleanLines, depth, endingTexts, isApprovable, label, moreLines,
-  openQuestions, questionText, refusalText, sources, stepsText, titleText, work,
+  openQuestions, questionText, refusalText, sources, stepsText, titleText, usageTexts, work,
 } from "../../agents_progress/server/page/texts.js";
 import { BadSnapshot, RunView } from "../../agents_progress/server/page/view.js";
 import { answerEach, bytes } from "./each.mjs";
@@ -25,6 +25,7 @@ function ofView({ run_id, language, feeds, closed }) {
     depths: view.activities.map(depth),
     work: [ids(open), ids(kept), ids(folded)],
     found: [...artifactTexts(view), ...sources(view).map(({ text }) => text)],
+    usage: usageTexts(view),
     answer: answer && { ...answer, text: cleanLines(answer.text) },
   };
 }

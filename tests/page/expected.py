@@ -7,7 +7,16 @@ from typing import Any, Final
 
 from agents_progress.labels import label
 from agents_progress.plaintext import clean
-from agents_progress.render import KEPT, activity_text, answer_of, ending_texts, found_texts, open_questions, title_text
+from agents_progress.render import (
+    KEPT,
+    activity_text,
+    answer_of,
+    ending_texts,
+    found_texts,
+    open_questions,
+    title_text,
+    usage_texts,
+)
 from agents_progress.rows import Activity, Interaction
 from agents_progress.view import RunView
 
@@ -33,6 +42,7 @@ def expected(view: RunView, *, unfolded: bool = False, readonly: bool = False) -
         "answer": _answer(view),
         "files": found[: len(view.artifacts)],
         "sources": found[len(view.artifacts) :],
+        "usage": [clean(text) for text in usage_texts(view)],
     }
 
 

@@ -10,10 +10,9 @@
   const readHere = (node) => (there(node) ? read(node) : "");
   const children = (list) => (there(list) ? [...list.children] : []);
 
-  return (index) => {
-    const element = document.querySelectorAll("agent-progress")[index];
+  const shown = (element) => {
     const part = (name, within = element.shadowRoot) => within.querySelector(`[part~="${name}"]`);
-    if (!element?.shadowRoot || !part("run")) return null;
+    if (!element.shadowRoot || !part("run")) return null;
     const row = (item) => ({ id: item.dataset.id, state: item.dataset.state, words: read(part("words", item)) });
     const question = (card) => ({
       id: card.dataset.id,
@@ -33,6 +32,9 @@
       answer: there(part("answer")) ? [readHere(part("answer-name")), part("answer-text").textContent] : null,
       files: children(part("files")).map(read),
       sources: children(part("sources")).map(read),
+      usage: children(part("usage")).map(read),
     };
   };
+
+  return () => [...document.querySelectorAll("agent-progress")].map(shown);
 })()

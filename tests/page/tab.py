@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,10 +25,10 @@ addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI, so
 addEventListener("unhandledrejection", ({ reason }) => console.error("unhandled rejection", String(reason)));
 """
 """Before any script of the page; a content security policy does not bind it."""
-WITHIN_S: Final = 12.0
+WITHIN_S: Final = 15.0
 """How long a page may take to show what is stored, in seconds; a loaded machine needs some."""
 SHOWN: Final = (Path(__file__).parent / "shown.js").read_text(encoding="utf-8")
-"""Gives what an element of a page shows."""
+"""Gives what each element of a page shows."""
 INLINE: Final = """
 () => {
   const found = [];
@@ -45,10 +45,10 @@ INLINE: Final = """
 """
 """Gives elements with code or style of their own, in every open shadow too."""
 UNTIL: Final = f"""
-async ([index, wanted, ms]) => {{
+async ([wanted, ms]) => {{
   const [shown, end] = [{SHOWN.strip()}, performance.now() + ms];
   for (;;) {{
-    const found = shown(index);
+    const found = shown();
     if (JSON.stringify(found) === JSON.stringify(wanted) || performance.now() > end) return found;
     await new Promise((next) => requestAnimationFrame(next));
   }}
@@ -69,33 +69,37 @@ class Tab:
         """What is called so within the elements of the page, in their shadow."""
         return self.page.locator(f"agent-progress [part~={name}]")
 
-    async def shown(self, index: int = 0) -> dict[str, Any] | None:
-        """What the element shows, in the form of :func:`expected`; None before it shows anything."""
-        shown: dict[str, Any] | None = await self.page.evaluate(f"({SHOWN})({index})")
+    async def shown(self) -> list[dict[str, Any]]:
+        """What each element of the page shows, in the form of :func:`expected`."""
+        shown: list[dict[str, Any]] = await self.page.evaluate(f"({SHOWN})()")
         return shown
 
-    async def shows(
-        self, host: Host, run_id: str, status: Status, *, index: int = 0, language: Language = "en", **how: bool
-    ) -> RunView:
-        """Fail unless the element comes to show what is stored of a run, and nothing else, with this status.
-
-        Gives Python's view of the run.
+    async def shows(self, host: Host, run_id: str, status: Status, **how: Any) -> RunView:
+        """Fail unless the element comes to show what is stored of a run, and nothing else, with this status; gives
+        Python's view of it. ``language`` and what :func:`expected` takes say how.
         """
+        (view,) = await self.show(host, {run_id: status}, **how)
+        return view
+
+    async def show(
+        self, host: Host, runs: Mapping[str, Status], *, language: Language = "en", **how: bool
+    ) -> list[RunView]:
+        """The same for all elements of the page, in order."""
         async with asyncio.timeout(WITHIN_S) as patience:
             while True:
-                view = await host.view(run_id, language)
-                wanted = expected(view, **how)
-                found = await self.page.evaluate(UNTIL, [index, wanted, 500])
-                late = asyncio.get_running_loop().time() > patience.when() - 2
-                if late or (view.status == status and found == wanted):
+                views = [await host.view(run_id, language) for run_id in runs]
+                wanted = [expected(view, **how) for view in views]
+                found = await self.page.evaluate(UNTIL, [wanted, 500])
+                there = [view.status for view in views] == [*runs.values()]
+                if (there and found == wanted) or asyncio.get_running_loop().time() > patience.when() - 2:
                     break
         assert found == wanted
-        assert view.status == status
-        return view
+        assert {view.run_id: view.status for view in views} == runs
+        return views
 
     async def unfold(self) -> None:
         """Show the steps that are folded away."""
-        await self.part("fold").click()
+        await self.part("fold").evaluate_all("folds => folds.forEach(fold => fold.click())")
 
     def excuse(self, pattern: str) -> None:
         """Let the browser print that a resource did not load, for the reason that the test made."""

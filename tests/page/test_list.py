@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from agents_progress.labels import label
+from agents_progress.labels import Label, label
 from agents_progress.messages import MESSAGES, sentence
 from agents_progress.testing.contract.logs import Log
 
@@ -268,6 +268,24 @@ async def test_a_server_that_is_away_is_said_to_be_and_the_list_heals(host: Host
         await rows(tab, 2)
         await tab.page.get_by_role("status").filter(has_text=label("link_back", "en")).wait_for()
         await tabs.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "name"), [(403, "forbidden", "refusal_forbidden"), (400, "bad_query", "refusal_other")]
+)
+async def test_a_list_that_is_refused_says_why_and_is_not_asked_for_again(
+    host: Host, tabs: Tabs, status: int, code: str, name: Label
+) -> None:
+    tab = await tabs.open(origins=[host.url])
+    tab.excuse(str(status))
+    await tab.page.clock.install()
+    refused = {"error": {"code": code, "message": "not this"}}
+    await tab.page.route("**/runs", lambda route: route.fulfill(status=status, json=refused))
+    await tab.page.goto(host.page())
+    await tab.page.get_by_role("status").filter(has_text=label(name, "en", code=code)).wait_for()
+    await tab.page.unroute("**/runs")
+    await tab.page.clock.fast_forward(60_000)
+    assert ("GET", "/runs") not in host.counted.requests
 
 
 # Who looks.

@@ -272,16 +272,14 @@ async def test_five_tabs_of_three_runs_hold_a_feed_each_at_most_and_leave_room_f
         await host.reaches(run_id, "text.delta")
     opened = [await tabs.open(host.embedding(*runs)) for _ in range(5)]
     for tab in opened:
-        for index, run_id in enumerate(runs):
-            await tab.shows(host, run_id, "running", index=index)
+        await tab.show(host, dict.fromkeys(runs, "running"))
     asked = "async () => { const at = performance.now(); await fetch('/livez'); return performance.now() - at }"
     assert [await tab.page.evaluate(asked) < 1000 for tab in opened] == [True] * 5
     assert host.counted.most_at_once <= 4
     assert max(host.counted.most.values()) == 1
     host.gates.open("text")
     for tab in opened:
-        for index, run_id in enumerate(runs):
-            await tab.shows(host, run_id, "done", index=index)
+        await tab.show(host, dict.fromkeys(runs, "done"))
 
 
 HIDEABLE = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ import pytest
 from agents_progress import cli, demo, open_journal
 from agents_progress.messages import LANGUAGES, MESSAGES, Language
 from agents_progress.report import page
+from agents_progress.report.drawing import Scale
 from tests.test_report import EVIL, facts_of, story
 
 from .conftest import SCREENSHOTS
@@ -30,6 +32,19 @@ async () => {
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
 }
 """
+DRAWN: Final = """
+() => [...document.querySelectorAll("svg")].flatMap((svg) => {
+  const places = (what) => [...svg.querySelectorAll(what)].map((rect) => rect.getBoundingClientRect());
+  const [tracks, bars] = [places("rect.track"), places("rect.bar")];
+  return [...svg.querySelectorAll("text.name")].map(({ textContent: name }, at) => {
+    const { left, width } = tracks[at];
+    return { name, start: (bars[at].left - left) / width, width: bars[at].width / width };
+  });
+})
+"""
+"""What the timeline shows, as parts of its width."""
+THINNEST: Final = 0.006
+"""A bar that was over at once is still to be seen."""
 TOO_WIDE: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -40,8 +55,9 @@ async def demo_page(folder: Path, language: Language) -> Path:
     journal = open_journal(url, create=False)
     (newest, _) = await journal.runs()
     await journal.close()
-    arguments = ["report", newest.run_id, "--journal", url, "--language", language, "-o", str(file)]
-    assert await asyncio.to_thread(cli.main, arguments) == 0
+    arguments = ["report", newest.run_id, "--journal", url, "--language", language]
+    for more in (["-o", str(file)], ["--json", "-o", str(file.with_suffix(".json"))]):
+        assert await asyncio.to_thread(cli.main, [*arguments, *more]) == 0
     return file
 
 
@@ -73,6 +89,27 @@ async def test_the_report_of_the_demo_opens_from_disk_and_fits_every_screen(
         assert await tab.evaluate(TOO_WIDE) == 0
         await tab.screenshot(path=SCREENSHOTS / f"report-{language}-{width}-{theme}.png", full_page=True)
         await tab.context.close()
+    assert faults == []
+
+
+async def test_the_timeline_shows_every_activity_once_where_and_as_long_as_it_was(
+    browser: Browser, tmp_path: Path
+) -> None:
+    file, faults = await demo_page(tmp_path, "en"), list[str]()
+    timeline = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))["timeline"]
+    tab = await opened(browser, file, 1280, "light", faults)
+    drawn = sorted(await tab.evaluate(DRAWN), key=lambda bar: bar["start"])
+    await tab.context.close()
+    scale = Scale(timeline["spans"], timeline["duration_ms"])  # on a busy machine the pause is long, and is shortened
+    wanted = list[tuple[float, float]]()
+    for span in timeline["spans"]:
+        begun = scale.place(span["start_ms"] if span["begun_ms"] is None else span["begun_ms"]) / 100
+        wanted.append((begun, scale.place(span["end_ms"]) / 100 - begun))
+    assert [bar["start"] for bar in drawn] == pytest.approx([start for start, _ in sorted(wanted)], abs=THINNEST)
+    widths = sorted(bar["width"] for bar in drawn)
+    assert widths == pytest.approx(sorted(width for _, width in wanted), abs=THINNEST)
+    for name in ("Look up order", "Check stock", "matches"):
+        assert sum(bar["name"].endswith(name) for bar in drawn) == 1
     assert faults == []
 
 

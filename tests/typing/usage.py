@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, assert_type
 
 from agents import Agent, Runner, function_tool
@@ -27,6 +27,10 @@ from agents_progress import (
 )
 from agents_progress.client import Client, RemoteRun
 from agents_progress.disclosure import Screen
+from agents_progress.effects.entry import DidNotHappen, Finding, Happened
+from agents_progress.effects.ledger import Ledger
+from agents_progress.effects.once import effect_key, once, worded
+from agents_progress.effects.places import open_ledger
 from agents_progress.errors import AlreadyResumed, OutputTypeDiffers
 from agents_progress.events import json_schema, parse
 from agents_progress.journal import Journal, MemoryJournal, RunRow
@@ -185,3 +189,27 @@ def small() -> None:
     for frame in Decoder().feed(b"data: x\n\n"):
         assert_type(frame.data, str)
     Screen(Disclosure())
+
+
+async def ask_bank(key: str, arguments: Mapping[str, Any]) -> Finding:
+    return Happened("paid") if arguments["order"] else DidNotHappen()
+
+
+@once(key="{order}", scope="shop", reconcile=ask_bank, no_effect=(ValueError, KeyError), ledger="sqlite:///e.db")
+async def pay(order: int, eur: int = 5) -> str:
+    return effect_key()
+
+
+@once(key=lambda arguments: arguments["order"], scope=lambda context: str(context), no_effect=ValueError)
+def pay_now(order: int) -> Total:
+    return Total(amount=order)
+
+
+paying = [function_tool(pay, failure_error_function=worded), function_tool(pay_now)]
+
+
+async def effects(ledger: Ledger) -> None:
+    assert_type(await pay(1, eur=6), str)
+    assert_type(pay_now(1), Total)
+    for entry in open_ledger("sqlite:///e.db").entries(state="uncertain"):
+        assert_type(ledger.resolve(entry.effect.entry, entry.generation, Happened("x"), "ann"), bool)

@@ -22,8 +22,8 @@ export class Head {
     this.said = element("p", { part: "stop-said", role: "status" });
     this.link = element("p", { part: "link", hidden: true });
     this.refused = element("p", { part: "refused", hidden: true });
-    const row = element("div", { part: "status-row" }, this.status, this.button);
-    this.node = element("header", { part: "head" }, this.title, row, this.said, this.link, this.refused);
+    this.row = element("div", { part: "status-row" }, this.status, this.button);
+    this.node = element("header", { part: "head" }, this.title, this.row, this.said, this.link, this.refused);
     this.button.addEventListener("click", () => this.#ask());
   }
 
@@ -34,6 +34,7 @@ export class Head {
     this.stoppable = view !== null && error === null && STOPPABLE.includes(view.status);
     this.cancelling = view?.status === "cancelling";
     write(this.title, view === null ? clean(run_id) : titleText(view));
+    mark(this.row, { hidden: view === null && error !== null });
     mark(this.icon, { hidden: view === null });
     if (view !== null) showIcon(this.icon, STATUS_ICONS, view.status);
     write(this.sentence, view === null && error === null ? label("loading", language) : view?.message ?? "");

@@ -118,6 +118,7 @@ export class ListScreen {
   }
 
   #refuse(error) {
+    mark(this.#table.element, { "aria-busy": null });
     if (error.status === 401) this.#onStranger();
     else write(this.#notice, refusalText(error, this.#language));
   }

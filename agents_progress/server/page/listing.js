@@ -4,7 +4,7 @@
  */
 
 import { MESSAGES } from "./protocol.js";
-import { ageText, clean, label } from "./texts.js";
+import { ageText, clean, costText, label, tokensText } from "./texts.js";
 
 /** What may be asked of a list, in the hash of the page as in the query of `GET /runs`. */
 const ASKED = ["status", "before", "limit"];
@@ -68,8 +68,8 @@ export function rowTexts(row, language, since_s) {
     started: clean(row.started_at),
     age: ago(age(row, silent_s), language),
     silent: waits ? label("silent", language, { age: ageText(silent_s, language) }) : "",
-    tokens: tokens(row.usage, language),
-    cost: cost(row.cost, language),
+    tokens: tokensText(row.usage, language) ?? UNKNOWN,
+    cost: costText(row.cost, language) ?? UNKNOWN,
   };
 }
 
@@ -92,22 +92,3 @@ function age({ started_at, updated_at }, silent_s) {
 
 const ago = (seconds, language) =>
   seconds === null ? UNKNOWN : label("ago", language, { age: ageText(seconds, language) });
-
-const counted = (amount, language, whole) => (whole ? amount : label("at_least", language, { amount }));
-
-function tokens(usage, language) {
-  if (typeof usage?.total_tokens !== "number") return UNKNOWN;
-  return counted(numbers(language).format(usage.total_tokens), language, usage.status === "reported");
-}
-
-function cost(given, language) {
-  if (!given) return UNKNOWN;
-  return counted(clean(`${given.amount} ${given.currency}`), language, !given.at_least);
-}
-
-const FORMATS = new Map();
-
-function numbers(language) {
-  if (!FORMATS.has(language)) FORMATS.set(language, new Intl.NumberFormat(language));
-  return FORMATS.get(language);
-}

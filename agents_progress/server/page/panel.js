@@ -7,7 +7,7 @@ import { element, mark, texts, write } from "./draw.js";
 import { Head } from "./head.js";
 import { Questions } from "./questions.js";
 import { Scroll } from "./scroll.js";
-import { answerOf, artifactTexts, endingTexts, label, sources } from "./texts.js";
+import { answerOf, artifactTexts, endingTexts, label, sources, usageTexts } from "./texts.js";
 import { Work } from "./work.js";
 
 /**
@@ -36,17 +36,19 @@ export class Panel {
     this.answer = new Answer();
     this.files = element("ul", { part: "files", hidden: true });
     this.sources = element("ul", { part: "sources", hidden: true });
+    this.usage = element("ul", { part: "usage", hidden: true });
     this.more = element("button", { part: "more", type: "button", hidden: true });
     this.end = element("div", { part: "end" });
     this.news = element("div", { part: "news", "aria-live": "polite", "aria-atomic": "true" });
     this.node = element(
       "section", { part: "run", "aria-labelledby": "title", "aria-busy": "true" },
       this.head.node, this.details, ...this.questions.nodes, ...this.work.nodes, this.answer.node, this.files,
-      this.sources, this.more, this.end, this.news,
+      this.sources, this.usage, this.more, this.end, this.news,
     );
     this.drawDetails = texts(this.details);
     this.drawFiles = texts(this.files);
     this.drawSources = texts(this.sources, showSource);
+    this.drawUsage = texts(this.usage);
     this.announcer = new Announcer((sentence) => write(this.news, sentence));
     this.scroll = new Scroll(this.end, () => this.#look());
     this.more.addEventListener("click", () => this.#toOffered());
@@ -70,12 +72,14 @@ export class Panel {
   #drawView(view, readonly) {
     const { language } = view;
     for (const name of ["details", "files", "sources"]) mark(this[name], { "aria-label": label(name, language) });
+    mark(this.usage, { "aria-label": label("tokens_name", language) });
     this.drawDetails(endingTexts(view));
     const asked = this.questions.draw(view, readonly);
     this.work.draw(view);
     const grown = this.answer.draw(answerOf(view));
     this.drawFiles(artifactTexts(view));
     this.drawSources(sources(view));
+    this.drawUsage(usageTexts(view));
     for (const [subject, sentence] of this.#changes.of(view)) this.announcer.announce(subject, sentence);
     if (this.#begun) this.#takeAlong(grown, asked);
     else this.scroll.begin();

@@ -163,7 +163,7 @@ button[aria-disabled=true] { border-style: dashed; color: var(--quiet); cursor: 
 [part=answer-name] { color: var(--quiet); font-size: .875em; font-weight: 600; }
 [part=missing] { color: var(--quiet); font-style: italic; }
 [part=answer-text] > div { white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; unicode-bidi: plaintext; }
-[part=files], [part=sources] { margin-block-start: .75rem; font-size: .9375em; }
+[part=files], [part=sources], [part=usage] { margin-block-start: .75rem; font-size: .9375em; }
 a { color: var(--accent); }
 
 [part=more] {

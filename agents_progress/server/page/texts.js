@@ -193,7 +193,8 @@ export const depth = ({ activity_id }) => Math.min(activity_id.split("/").length
  * @param {Language} language
  */
 export function activityText(row, language) {
-  const said = isOpen(row) ? [counts(row), row.message] : [duration(row.duration_ms), noteText(row, language), row.summary];
+  const ended = [duration(row.duration_ms), noteText(row, language), row.summary];
+  const said = isOpen(row) ? [counts(row), row.message] : ended;
   const reused = row.reused ? put("reused", language, {}) : "";
   return clean([`${put(row.state, language, {})}: ${row.title}`, reused, ...said].filter(Boolean).join(" · "));
 }
@@ -234,6 +235,45 @@ export const sources = ({ sources: found, language }) =>
 function linked(text) {
   const url = URL.canParse(text) ? new URL(text) : null;
   return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "" ? url.href : null;
+}
+
+// What it took.
+
+const COUNTS = new Intl.NumberFormat("en");
+/** At most four decimals, rounded up, as Python gives a cost. */
+const AMOUNTS = new Intl.NumberFormat("en", {
+  minimumFractionDigits: 4, maximumFractionDigits: 4, roundingMode: "ceil", useGrouping: false,
+});
+
+const counted = (amount, language, whole) => (whole ? amount : label("at_least", language, { amount }));
+
+/**
+ * How many tokens; null where that is not known.
+ *
+ * @param {Record<string, any> | null} usage
+ * @param {Language} language
+ */
+export function tokensText(usage, language) {
+  const tokens = usage?.total_tokens;
+  if (typeof tokens !== "number") return null;
+  return counted(tokens < COUNTABLE ? COUNTS.format(tokens) : "…", language, usage.status === "reported");
+}
+
+/**
+ * What they cost; null where that is not known.
+ *
+ * @param {Record<string, any> | null} cost
+ * @param {Language} language
+ */
+export function costText(cost, language) {
+  if (!cost || !Number.isFinite(Number(cost.amount))) return null;
+  return counted(clean(`${AMOUNTS.format(cost.amount)} ${cost.currency}`), language, !cost.at_least);
+}
+
+/** The tokens that the run took so far, and what they cost, as far as either is known. @param {RunView} view */
+export function usageTexts({ usage, cost, language }) {
+  const known = [["tokens_used", tokensText(usage, language)], ["costs", costText(cost, language)]];
+  return known.filter(([, amount]) => amount !== null).map(([name, amount]) => label(name, language, { amount }));
 }
 
 /**
