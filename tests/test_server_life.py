@@ -75,7 +75,7 @@ async def test_a_run_is_read_while_it_is_running_and_its_feed_ends_with_it(journ
 
 
 def service_of_url(journal: MemoryJournal, run_id: str) -> str:
-    return str(journal._logs[run_id].standing.status)
+    return str(journal._logs[run_id].facts.standing.status)
 
 
 async def test_net_1_the_first_bytes_of_a_silent_feed_come_at_once_and_others_are_served_beside_five(

@@ -25,6 +25,9 @@ NOW: Final = "extract(epoch FROM clock_timestamp())::double precision"
 LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 """Locks a name until the end of the transaction."""
 
+LOCK_SHARED: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0))"
+"""The same, against those who lock it for themselves alone."""
+
 # Durable whatever the server's default; and a node that froze with a lock in its hand loses it.
 _BEGIN: Final = (
     "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '30s'; "

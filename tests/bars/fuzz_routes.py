@@ -26,6 +26,7 @@ from agents_progress import progress
 from agents_progress.journal import MemoryJournal, Origin
 from agents_progress.journal.base import Journal
 from agents_progress.server import Limits, Principal, runs_app
+from agents_progress.server.pages import MEDIA_TYPES, PAGE_HEADERS
 from agents_progress.server.refusals import REFUSALS
 from agents_progress.testing import ScriptedAPI, text, turn
 from agents_progress.testing.contract.logs import Log
@@ -36,7 +37,7 @@ SECRETS: Final = (b"bob", b"swordfish", b"south")
 OWN: Final = ["ada-live", "ada-paused", "ada-done", "ada-pruned"]
 FOREIGN: Final = ["bob-live", "bob-paused", "bob-done"]
 DIGEST: Final = "ab" * 32
-STATUSES: Final = {status for status, _ in REFUSALS.values()} - {500, 502, 503} | {200, 201, 202, 204, 304}
+STATUSES: Final = {status for status, _ in REFUSALS.values()} - {500, 502, 503} | {200, 201, 202, 204, 304, 308}
 
 ODD: Final = ["", " ", "\0", "é", "流", "🧭", "\ufeff", "\u2028", "a" * 65, "a" * 300, "9" * 16, "9" * 40, "\x1b[2J"]
 ODD += ".. % %2e -1 0 1 NaN 1e3 ٣ +1 0x1 1.0 null true [] {} ' \" \\ <script>".split()
@@ -227,25 +228,35 @@ async def answered(app: Any, given: Input) -> Output:
     return out
 
 
+POLICY: Final = PAGE_HEADERS["content-security-policy"]
+
+
 def wrong(given: Input, out: Output) -> str | None:
     """What is wrong with an answer, None when it is as documented."""
     if None in given.chunks and not out.status:
         return None  # who hung up is told nothing
-    probe = given.path in ("/livez", "/readyz")
     if out.status not in STATUSES:
         return f"status {out.status}"
     if any(secret in out.body or secret in repr(out.headers).encode() for secret in SECRETS):
         return "something of the other tenant"
     if any(name.startswith("access-control-") for name in out.headers):
         return "CORS was opened"
+    return _wrong_form(given, out)
+
+
+def _wrong_form(given: Input, out: Output) -> str | None:
+    if out.status == 308:
+        return None if not given.path and out.headers.get("location") == ".//" else "sent elsewhere"
     if out.status in (204, 304):
         return "a body" if out.body else None
     if out.headers.get("content-type", "").startswith("text/event-stream"):
         return None if out.status == 200 and out.body.startswith(b"retry: ") else "no feed"
+    if out.headers.get("content-type") in MEDIA_TYPES.values():
+        return None if out.status == 200 and out.headers.get("content-security-policy") == POLICY else "no page"
     if out.headers.get("content-type") != "application/json":
         return f"content-type {out.headers.get('content-type')}"
     answer = json.loads(out.body)
-    if out.status < 400 or probe:
+    if out.status < 400 or given.path in ("/livez", "/readyz"):
         return None if isinstance(answer, dict) else "no object"
     error = answer["error"]
     return None if REFUSALS[error["code"]][0] == out.status and error["message"] else "another status than its code has"

@@ -197,9 +197,10 @@ class Follower {
 
   async #read(reader, heard) {
     const decoder = new Decoder();
-    let rested = this.clock.now();
+    let busy_ms = 0;
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
       heard();
+      const begun = this.clock.now();
       const frames = decoder.feed(chunk.value);
       this.#retry_ms = decoder.retry_ms ?? this.#retry_ms;
       for (const { event, data } of frames) FRAMES.get(event)?.(this, data);
@@ -207,9 +208,10 @@ class Follower {
       this.#sentAway = frames.some(({ event }) => event === "bye");
       if (this.#sentAway) return;
       if (this.holed) throw new Error("an envelope is missing or damaged");
-      if (this.clock.now() - rested > BUSY_MS) {
+      busy_ms += this.clock.now() - begun;
+      if (busy_ms > BUSY_MS) {
         await wait(0); // chunks that are here already would leave no room for a drawing
-        rested = this.clock.now();
+        busy_ms = 0;
       }
     }
   }
