@@ -13,9 +13,10 @@ before 2 or after 4 leaves a fact; in between it leaves an entry that becomes `u
 3. the body, while a thread renews the lease (:mod:`agents_progress.keeper`);
 4. :meth:`Ledger.succeed` with the output, or :meth:`Ledger.fail`, or :meth:`Ledger.give_up`.
 
-**States and rules** stand in :mod:`.entry`, as pure functions over one entry. A backend gives four things: to change
-one entry in a durable transaction (:meth:`Ledger.change`), to look at one, to list some, and to erase. Nothing else can
-differ between backends.
+**States and rules** stand in :mod:`.entry`, as pure functions over one entry. A backend gives five things: to change
+one entry in a durable transaction (:meth:`Ledger.change`), to look at one, to list some, to erase, and to say whether
+there is anything. Nothing else can differ between backends. Runs and what their effects left are erased together by
+:func:`agents_progress.retention.erase`.
 
 **Decisions.** A body that raises may have had its effect before: that is uncertain, unless the application names the
 exception as one that proves otherwise. An entry that may have happened is never begun again on anybody's guess: only an
