@@ -19,6 +19,8 @@
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
         * :exc:`EffectUnscoped`
+        * :exc:`BadNotification`
+        * :exc:`GrantConflict`
     * :exc:`ProtocolError`: bytes or objects that are not `agents-progress/1`
         * :exc:`BadEnvelope`
         * :exc:`BadPayload`
@@ -43,6 +45,9 @@
         * :exc:`EffectBusy`
         * :exc:`EffectConflict`
         * :exc:`EffectErased`
+    * :exc:`ReactionError`: a reaction was left as it is, or stopped
+        * :exc:`ReactionNotFound`
+        * :exc:`ReactionRefused`
     * :exc:`RemoteError`: a server of runs refused or could not be reached
         * :exc:`Refused`
         * :exc:`Unreachable`
@@ -141,6 +146,14 @@ class NotPublishable(UsageError, TypeError):
 
 class EffectUnscoped(UsageError, LookupError):
     """Nobody said whose effect it is, so that two tenants might share one."""
+
+
+class BadNotification(UsageError, ValueError):
+    """A field of a notification is not as it must be; nothing was stored. The message quotes no value."""
+
+
+class GrantConflict(UsageError):
+    """A grant was cancelled, or given with other content under the same revision; give it a new id or revision."""
 
 
 class ProtocolError(ProgressError, ValueError):
@@ -260,6 +273,25 @@ class EffectErased(EffectError):
     """It happened, and its stored result was erased."""
 
     code = "effect_erased"
+
+
+class ReactionError(ProgressError):
+    """What was asked of a reaction was not done."""
+
+
+class ReactionNotFound(ReactionError, LookupError):
+    """There is no reaction with this task id, or it is somebody else's."""
+
+
+class ReactionRefused(ReactionError):
+    """The word of a person was not used. ``code`` says why: `not_waiting`, `digest_differs`, `not_uncertain`,
+    `already_ended`, `may_have_happened` (it is not submitted again, and its receipt is still looked for), or the reason
+    for which the reaction was stopped instead.
+    """
+
+    def __init__(self, code: str) -> None:
+        super().__init__(f"this was not used ({code}); look at the reaction again")
+        self.code = code
 
 
 class RemoteError(ProgressError):

@@ -21,6 +21,10 @@ Label: TypeAlias = Literal[
     "effect_busy",
     "effect_conflict",
     "effect_erased",
+    "record_read",
+    "result_prepared",
+    "result_submitted",
+    "receipt_read",
     "start_not_seen",
     "more_open",
     "earlier_step",
@@ -148,6 +152,10 @@ LABELS: Final[dict[Label, dict[Language, str]]] = {
     "effect_busy": {"en": "being carried out elsewhere", "zh": "正在别处执行"},
     "effect_conflict": {"en": "its key was used with other arguments", "zh": "同一键已用于其他参数"},
     "effect_erased": {"en": "happened before; its result was erased", "zh": "此前已经发生，结果已被删除"},
+    "record_read": {"en": "Read the record", "zh": "读取记录"},
+    "result_prepared": {"en": "Prepare the result", "zh": "准备结果"},
+    "result_submitted": {"en": "Submit the result", "zh": "提交结果"},
+    "receipt_read": {"en": "Read the receipt back", "zh": "读回回执"},
     "start_not_seen": {"en": "start not seen", "zh": "未见开始"},
     "more_open": {"en": "{count} more that have not ended", "zh": "另有 {count} 项还没有结束"},
     "earlier_step": {"en": "{count} earlier step", "zh": "更早的 {count} 个步骤"},
@@ -372,6 +380,12 @@ TOLD: Final[dict[str, dict[Language, str]]] = {
 def label(name: Label, language: Language, /, **values: object) -> str:
     """One label with its values put in; the values are not cleaned here."""
     return LABELS[name][language].format(**values)
+
+
+def in_words(code: str | None, language: Language) -> str | None:
+    """The code or reason of a row, in words where there are any."""
+    name = NOTE_LABELS.get(code or "")
+    return code if name is None else label(name, language)
 
 
 def age(seconds: float, language: Language) -> str:

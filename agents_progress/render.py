@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from agents_progress.glance import cost_text
-from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, NOTE_LABELS, Label, label
+from agents_progress.labels import ANSWER_LABELS, DECISION_LABELS, NOTE_LABELS, Label, in_words, label
 from agents_progress.messages import Language
 from agents_progress.plaintext import POINTS_PER_CELL, clean, cut, from_right, wrap
 from agents_progress.rows import Activity, Interaction
@@ -191,12 +191,17 @@ def reason_texts(view: RunView) -> list[str]:
     return found
 
 
+def acted_text(state: str, note: str | None, language: Language) -> str:
+    """How a tool that may have had an effect stands."""
+    return label(NOTE_LABELS.get(note or "") or DID_SOMETHING[state], language)
+
+
 def _effects(view: RunView) -> list[str]:
     """Tools that may have changed something in a run whose task is not finished."""
     if view.status not in TO_BE_CHECKED or not (view.standing.ended or view.standing.closed):
         return []
     return [
-        f"{row.title} ({label(DID_SOMETHING[row.state], view.language)})"
+        f"{row.title} ({acted_text(row.state, row.note, view.language)})"
         for row in view.activities
         if row.kind not in ("handoff", "stage") and row.state in DID_SOMETHING
     ]
@@ -282,7 +287,7 @@ def _activity_parts(row: Activity, language: Language) -> list[str]:
     if row.open:
         parts.extend(part for part in (_counts(row), row.message) if part)
     else:
-        parts.extend(part for part in (_duration(row.duration_ms), note_text(row, language), row.summary) if part)
+        parts.extend(part for part in (_duration(row.duration_ms), in_words(row.note, language), row.summary) if part)
     return parts
 
 
@@ -303,12 +308,6 @@ def _activity(row: Activity, language: Language, width: int) -> tuple[str, str, 
     style, mark = _MARKS.get(row.state, ("ended", "-"))
     words = f"{label(row.state, language)}: {_in_a_row(_activity_parts(row, language), width)}"
     return style, f"{_INDENT * depth}{mark} ", words
-
-
-def note_text(row: Activity, language: Language) -> str | None:
-    """The code or reason of a row that did not return, in words where there are any."""
-    name = NOTE_LABELS.get(row.note or "")
-    return row.note if name is None else label(name, language)
 
 
 def _counts(row: Activity) -> str:

@@ -22,13 +22,13 @@ class Moment(NamedTuple):
 
 @dataclass(slots=True)
 class Span:
-    """One thing that took time. ``name`` and ``note`` are foreign texts, not cleaned.
+    """One thing that took time. ``name``, ``note`` and ``summary`` are foreign texts, not cleaned.
 
     It starts when it is requested; ``begun`` is when a tool's execution began, None where that was not seen. ``start``
     is None when its events were pruned, ``end`` while no end was seen. ``stated_ms`` is the duration that a tool's own
     report gave. ``above`` is the call it belongs under: the outer one of a nested call, the one that waits for
-    approval. ``tokens`` are those of a model response, each null when not known. ``whole`` is false for what was only
-    heard of at its end.
+    approval. ``reused``: the tool gave what an earlier call had stored. ``tokens`` are those of a model response, each
+    null when not known. ``whole`` is false for what was only heard of at its end.
     """
 
     kind: SpanKind
@@ -42,6 +42,8 @@ class Span:
     stated_ms: int | None = None
     above: str | None = None
     note: str | None = None
+    summary: str | None = None
+    reused: bool = False
     tokens: dict[str, int | None] | None = None
     whole: bool = True
 

@@ -251,7 +251,7 @@ class Timeline:
                 span.begun = at
             elif not row.open:
                 span.end, span.stated_ms = at, row.duration_ms
-                span.note = " · ".join(text for text in (row.note, row.summary) if text) or None
+                span.note, span.summary, span.reused = row.note, row.summary, row.reused
 
     def _asked(self, run: _Reading, envelope: Envelope, at: Moment) -> None:
         self._question(run, envelope.payload["interaction_id"], at)

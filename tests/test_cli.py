@@ -399,6 +399,8 @@ def test_every_command_that_touches_a_journal_can_be_told_which(command: Command
         "export",
         "report",
         "prune",
+        "effects",
+        "resolve",
         "serve",
         "doctor",
         "demo",

@@ -101,6 +101,14 @@ tool rows: {}
 the caller gets: Order 4711 is on its way.
 recorded: done, tools {'c1': 'returned'}, answer 'Order 4711 is on its way.'
 """,
+    "review_comment": """\
+received: Accepted, then Known
+held until somebody approves it: "s/recieve/receive/"; changes so far: 0
+  the repository took it, and has 1 change; its answer is lost
+done, submitted 1 time: change 1
+runs: Mend (done), Mend what a comment asks for (waiting), Mend what a comment asks for (done)
+audit: received, repeated, prepare, approve, submit, confirm
+""",
     "script_run_sync": """\
 without a check: succeeded, accepted: False
 with a check:    succeeded, accepted: True

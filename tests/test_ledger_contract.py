@@ -145,6 +145,19 @@ def test_a_ledger_of_another_version_is_refused(tmp_path: Path) -> None:
     ledger.close()
 
 
+def test_a_file_is_asked_whether_it_holds_a_ledger_without_being_made(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    ledger = SQLiteLedger(path)
+    assert not ledger.exists()
+    assert list(tmp_path.iterdir()) == []
+    sqlite_file.connect(str(path), create=True).close()
+    assert not ledger.exists()
+    journal = sqlite_file.connect(str(path), create=False)
+    assert not {name for (name,) in journal.execute("SELECT name FROM sqlite_master") if name.startswith("progress")}
+    journal.close()
+    ledger.close()
+
+
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     ledger = SQLiteLedger(tmp_path / "none" / "e.db")
     with pytest.raises(JournalUnavailable, match="none"):
@@ -188,7 +201,9 @@ def test_a_connection_that_was_lost_while_it_idled_is_made_anew(store: Store) ->
     assert store.kill() >= 2
     assert ledger.renew([hold], 60.0) == []
     assert isinstance(ledger.begin(effect()), Busy)
-    assert store.kill() >= 2
+    assert ledger.exists()
+    assert store.kill() >= 3
+    assert ledger.exists()
     assert ledger.succeed(hold, "1")
     assert ledger.begin(effect()) == Stored("1")
     ledger.close()

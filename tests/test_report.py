@@ -370,7 +370,7 @@ def test_what_may_have_had_an_effect_counts_over_all_runs_of_the_task() -> None:
     last.say("approval.resolved", interaction_id="ask-1", decision="cancelled")
     last.say("tool.rejected", call_id="c2", reason="cancelled").end("cancelled", requested_by=None)
     facts = facts_of(first.envelopes, last.envelopes)
-    assert facts["effects"] == [{"run_id": "r", "call_id": "c1", "title": "look", "state": "returned"}]
+    assert facts["effects"] == [{"run_id": "r", "call_id": "c1", "title": "look", "state": "returned", "note": None}]
     root = parsed(page(facts))
     assert [item.text for item in section(root, "May have had an effect").all("li")] == ["look (returned)"]
     assert root.all("h2")[0].text == "May have had an effect"

@@ -362,7 +362,7 @@ REFUSED: list[tuple[str, str, int, str]] = [
     ("GET", "/runs/r1/", 404, "no_such_path"),
     ("GET", "/runs/r1/events/", 404, "no_such_path"),
     ("GET", "/runs/r1/nothing", 404, "no_such_path"),
-    ("GET", "/tool-executions/k", 404, "no_such_path"),
+    ("GET", "/tool-executions", 404, "no_such_path"),
     ("GET", "/runs/r1/cancel", 405, "method_not_allowed"),
     ("GET", "/runs/r1/interactions/ask-1", 405, "method_not_allowed"),
     ("HEAD", "/runs/r1/events", 405, "method_not_allowed"),
@@ -408,6 +408,7 @@ ROUTES = [
     ("GET", "/runs/r1/snapshot"),
     ("POST", "/runs/r1/cancel"),
     ("POST", "/runs/r1/interactions/ask-1"),
+    ("GET", f"/tool-executions/{'a' * 64}"),
 ]
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, get_args
 
 from agents_progress.cli.answering import answer, cancel
 from agents_progress.cli.doctor import doctor
+from agents_progress.cli.effects import effects, resolve
 from agents_progress.cli.export import export
 from agents_progress.cli.followed import ACTOR
 from agents_progress.cli.journals import runs, show
@@ -21,6 +22,7 @@ from agents_progress.cli.schema import schema
 from agents_progress.cli.serve import serve
 from agents_progress.cli.tail import TOKEN, tail
 from agents_progress.cli.why import why
+from agents_progress.effects.entry import State
 from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import LANGUAGES, Status
 from agents_progress.payloads import CancelMode
@@ -78,6 +80,14 @@ def _decision(parser: argparse.ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group(required=True)
     one.add_argument("--approve", action="store_true", help="let it be done")
     one.add_argument("--reject", action="store_true", help="let it not be done")
+
+
+def _found_out(parser: argparse.ArgumentParser) -> None:
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("--happened", action="store_true", help="it did; further calls get its output")
+    either.add_argument(
+        "--did-not-happen", action="store_true", help="it did not and cannot any more; the next call runs it"
+    )
 
 
 def _demo(chosen: argparse.Namespace) -> int:
@@ -193,6 +203,30 @@ COMMANDS: Final = (
             ),
             _option("--erase", action="store_true", help="remove everything about them instead"),
             _option("--dry-run", action="store_true", help="only say which they are"),
+            _JOURNAL,
+        ),
+    ),
+    Command(
+        "effects",
+        effects,
+        "list what tools that act once did, the newest first",
+        (
+            _JOURNAL,
+            _option("--state", choices=get_args(State), metavar="STATE", help="those in this state, as uncertain"),
+            _option("--task", metavar="ID", help="those of this task"),
+            _option("--limit", type=_at_least_one, default=20, metavar="N", help="at most so many (default: 20)"),
+            _JSON,
+        ),
+    ),
+    Command(
+        "resolve",
+        resolve,
+        "say what became of an uncertain effect, after somebody looked",
+        (
+            _option("entry", metavar="ENTRY", help="the first 8 or more digits that `effects` lists"),
+            _found_out,
+            _option("--output", metavar="JSON", help="what the tool is to return for it (default: null)"),
+            _option("--by", required=True, metavar="NAME", help="who found it out"),
             _JOURNAL,
         ),
     ),

@@ -42,7 +42,7 @@ def table(rows: Sequence[RunRow], continued: Mapping[str, str], language: Langua
     columns = {name: texts for name, texts in cells.items() if name == "run_name" or set(texts[1:]) - {_UNKNOWN, ""}}
     widths = _widths({name: max(map(cell_count, texts)) for name, texts in columns.items()}, width)
     lines = zip(*(columns[name] for name in widths), strict=True)
-    return ["  ".join(map(_padded, line, widths.values())).rstrip() for line in lines]
+    return ["  ".join(map(padded, line, widths.values())).rstrip() for line in lines]
 
 
 def _cells(row: RunRow, continued_as: str | None, language: Language) -> tuple[str, ...]:
@@ -84,6 +84,7 @@ def _room(widths: Mapping[Label, int], width: int) -> int:
     return width - sum(widths.values()) - 2 * (len(widths) - 1)
 
 
-def _padded(text: str, width: int) -> str:
+def padded(text: str, width: int) -> str:
+    """A cell: cut, or filled up with spaces."""
     shown = cut(text, width)
     return shown + " " * (width - cell_count(shown))

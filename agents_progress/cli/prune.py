@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import re
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Final
 
 from agents_progress.cli.printing import FINE, say
 from agents_progress.cli.stored import asked
+from agents_progress.effects.places import kept_beside
 from agents_progress.errors import CursorExpired, RunErased
 from agents_progress.journal import Journal, RunRow
 from agents_progress.plaintext import clean
+from agents_progress.retention import erase, over
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _age: Final = re.compile(r"([0-9]{1,6})([smhd])").fullmatch
@@ -28,8 +29,16 @@ def age(text: str) -> int:
 
 
 def prune(chosen: argparse.Namespace) -> int:
-    """What is not sealed is running, or may be; a paused run waits for its answer until another run goes on from it."""
-    runs, envelopes = asked(chosen.journal, lambda journal: _prune(journal, chosen))
+    """Make small, or forget, what was silent for longer than the age asked for."""
+
+    async def question(journal: Journal) -> tuple[int, int]:
+        try:
+            return await _prune(journal, chosen)
+        finally:
+            if (ledger := kept_beside(journal)) is not None:  # which erasing opened
+                ledger.close()
+
+    runs, envelopes = asked(chosen.journal, question)
     what = "erased" if chosen.erase else "pruned"
     if chosen.dry_run:
         say(f"{runs} runs would be {what}, with up to {envelopes} envelopes")
@@ -40,12 +49,9 @@ def prune(chosen: argparse.Namespace) -> int:
 
 async def _prune(journal: Journal, chosen: argparse.Namespace) -> tuple[int, int]:
     """How many runs, and how many of their envelopes."""
-    rows = await journal.runs(limit=_ALL)
-    newest = {row.task_id: row.run_id for row in reversed(rows)}  # they come newest first
     runs = envelopes = 0
-    for row in rows:
-        waits = row.standing.outcome == "paused" and newest[row.task_id] == row.run_id
-        if not row.sealed or waits or _silence(row) <= chosen.older_than:
+    for row, silent_s in over(await journal.runs(limit=_ALL)):
+        if silent_s <= chosen.older_than:
             continue
         with suppress(RunErased):  # by somebody else, just now
             if not chosen.erase and not await _has_log(journal, row):
@@ -57,9 +63,9 @@ async def _prune(journal: Journal, chosen: argparse.Namespace) -> tuple[int, int
     return runs, envelopes
 
 
-async def _remove(journal: Journal, row: RunRow, erase: bool) -> int:
-    if erase:
-        return (await journal.erase(run_id=row.run_id)).envelopes
+async def _remove(journal: Journal, row: RunRow, wholly: bool) -> int:
+    if wholly:
+        return (await erase(journal, run_id=row.run_id)).envelopes
     return await journal.prune(row.run_id, row.seq)
 
 
@@ -69,10 +75,3 @@ async def _has_log(journal: Journal, row: RunRow) -> bool:
         return bool(await journal.read(row.run_id, row.seq - 1, 1))
     except CursorExpired:
         return False
-
-
-def _silence(row: RunRow) -> float:
-    """Since the last envelope, by the store's clock; by that of the run's owner where the store noted none."""
-    if row.silent_s is not None:
-        return row.silent_s
-    return (datetime.now(UTC) - datetime.fromisoformat(row.updated_at)).total_seconds()

@@ -19,16 +19,17 @@ from typing import Any, Final, Literal, Self, cast
 from urllib.parse import quote
 
 from agents_progress.client.address import header_word
-from agents_progress.client.answers import OpenCall, RemoteRun, part, row
+from agents_progress.client.answers import OpenCall, RemoteEffect, RemoteRun, effect, part, row
 from agents_progress.client.feed import Feed
 from agents_progress.client.link import Link
+from agents_progress.effects.entry import is_entry
 from agents_progress.errors import CursorExpired, ProgressError, UsageError
 from agents_progress.events import Envelope, is_run_id
 from agents_progress.messages import Language, Status
 from agents_progress.payloads import CancelAnswer, CancelMode
 from agents_progress.view import RunView
 
-__all__ = ["CancelAnswer", "Client", "OpenCall", "RemoteRun"]
+__all__ = ["CancelAnswer", "Client", "OpenCall", "RemoteEffect", "RemoteRun"]
 
 _ASK_AGAIN_S: Final = 2.0
 """How often a paused run is asked whether it was continued."""
@@ -108,6 +109,12 @@ class Client:
     async def run(self, run_id: str) -> RemoteRun:
         """What the server says of one run."""
         return row(await self._link.ask("GET", _path(run_id)))
+
+    async def effect(self, entry: str) -> RemoteEffect:
+        """What became of an effect of a tool that acts once; ``entry`` is that of an :exc:`EffectError`."""
+        if not is_entry(entry):
+            raise UsageError("an effect is named by 64 hex digits")
+        return effect(await self._link.ask("GET", f"/tool-executions/{entry}"))
 
     async def snapshot(self, run_id: str) -> dict[str, Any]:
         """All that is known of a run so far; :meth:`RunView.from_snapshot` makes a view of it."""

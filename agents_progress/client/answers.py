@@ -9,6 +9,7 @@ from typing import Any, NotRequired, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from agents_progress.effects.entry import State
 from agents_progress.errors import Refused
 from agents_progress.messages import Status
 from agents_progress.prices import Cost
@@ -52,15 +53,47 @@ class RemoteRun(TypedDict):
     cost: NotRequired[Cost | None]
 
 
+class RemoteEffect(TypedDict):
+    """What a server knows of an effect of a tool that acts once; its ``entry`` is the digest that names it.
+
+    ``key`` is the application's, as far as it is shown. ``generation`` counts the attempts, of which the newest
+    ``began_at``. ``settled_by`` is `body`, `reconcile` or a person's name, None while nobody knows what became of it.
+    """
+
+    entry: str
+    state: State
+    tool: str
+    key: str
+    run_id: str | None
+    task_id: str | None
+    call_id: str | None
+    generation: int
+    began_at: str
+    settled_at: str | None
+    settled_by: str | None
+
+
 @cache
-def _rows() -> TypeAdapter[RemoteRun]:
-    return TypeAdapter(RemoteRun)
+def _shape(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def row(answer: object) -> RemoteRun:
-    """One run. Fields that a newer server adds are left out; raises :exc:`Refused` for what is no such row."""
+    """One run. Raises :exc:`Refused` for what is none."""
+    found: RemoteRun = _of(RemoteRun, answer)
+    return found
+
+
+def effect(answer: object) -> RemoteEffect:
+    """One effect. Raises :exc:`Refused` for what is none."""
+    found: RemoteEffect = _of(RemoteEffect, answer)
+    return found
+
+
+def _of(kind: Any, answer: object) -> Any:
+    """An answer of this shape. Fields that a newer server adds are left out."""
     try:
-        return _rows().validate_python(answer, strict=True)
+        return _shape(kind).validate_python(answer, strict=True)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         raise _unreadable(".".join(map(str, first["loc"]))) from None

@@ -18,11 +18,15 @@ that it happened outweighs that it did not.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 State: TypeAlias = Literal["running", "succeeded", "failed", "uncertain"]
 Settled: TypeAlias = Literal["happened", "did_not_happen"]
+
+is_entry: Final = re.compile(r"[0-9a-f]{64}", re.ASCII).fullmatch
+"""Whether a text is the digest that names an entry."""
 
 AT_ONCE: Final = 0.0
 """A deadline that has passed."""

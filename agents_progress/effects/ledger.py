@@ -13,9 +13,10 @@ before 2 or after 4 leaves a fact; in between it leaves an entry that becomes `u
 3. the body, while a thread renews the lease (:mod:`agents_progress.keeper`);
 4. :meth:`Ledger.succeed` with the output, or :meth:`Ledger.fail`, or :meth:`Ledger.give_up`.
 
-**States and rules** stand in :mod:`.entry`, as pure functions over one entry. A backend gives four things: to change
-one entry in a durable transaction (:meth:`Ledger.change`), to look at one, to list some, and to erase. Nothing else can
-differ between backends.
+**States and rules** stand in :mod:`.entry`, as pure functions over one entry. A backend gives five things: to change
+one entry in a durable transaction (:meth:`Ledger.change`), to look at one, to list some, to erase, and to say whether
+there is anything. Nothing else can differ between backends. Runs and what their effects left are erased together by
+:func:`agents_progress.retention.erase`.
 
 **Decisions.** A body that raises may have had its effect before: that is uncertain, unless the application names the
 exception as one that proves otherwise. An entry that may have happened is never begun again on anybody's guess: only an
@@ -30,11 +31,8 @@ blocked must not keep a record from being written. :meth:`Ledger.submit` has the
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import TypeAdapter
@@ -42,6 +40,7 @@ from pydantic import TypeAdapter
 from agents_progress.effects import entry as rules
 from agents_progress.effects.entry import Answer, DidNotHappen, Effect, Entry, Finding, Happened, Hold, State
 from agents_progress.effects.outputs import stored
+from agents_progress.effects.tables import OwnThread
 from agents_progress.errors import UsageError
 from agents_progress.journal.base import EVERYTHING, Scope
 
@@ -51,7 +50,7 @@ Change: TypeAlias = Callable[["Entry | None", float], tuple[T, "Entry | None"]]
 _ANYTHING: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 
-class Ledger(ABC):
+class Ledger(OwnThread, ABC):
     """What is known of effects. Safe to share between threads and event loops of one process.
 
     Nothing is opened before its first use, so a ledger may be named at import and the process forked afterwards.
@@ -62,10 +61,6 @@ class Ledger(ABC):
     lease_s: float = 15.0
     """How long an owner may be silent before its effect counts as uncertain, in seconds."""
 
-    def __init__(self) -> None:
-        self._making = Lock()
-        self._threads: tuple[int, ThreadPoolExecutor] | None = None
-
     # What a backend gives.
 
     @abstractmethod
@@ -75,8 +70,8 @@ class Ledger(ABC):
         """
 
     @abstractmethod
-    def look(self, entry: str) -> tuple[Entry | None, float]:
-        """An entry as it is now, and the store's time."""
+    def look(self, entry: str, *, scope: Scope = EVERYTHING) -> tuple[Entry | None, float]:
+        """An entry as it is now, None for an unknown one and one outside the scope, and the store's time."""
 
     @abstractmethod
     def renew(self, holds: Sequence[Hold], ttl: float) -> Sequence[Hold]:
@@ -90,10 +85,13 @@ class Ledger(ABC):
         *,
         state: State | None = None,
         task_id: str | None = None,
+        begins: str = "",
         limit: int = 100,
         scope: Scope = EVERYTHING,
     ) -> list[Entry]:
-        """The newest entries first, at most ``limit`` of those that match, erased ones left out."""
+        """The newest entries first, at most ``limit`` of those that match, erased ones left out. ``begins`` is what
+        their digest begins with.
+        """
 
     @abstractmethod
     def erase(self, *, run_id: str | None = None, task_id: str | None = None, owner: str | None = None) -> int:
@@ -102,6 +100,10 @@ class Ledger(ABC):
         Exactly one of the three is given. That each was there and what became of it stays, without which a later call
         would have the effect again; its result is gone.
         """
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether anything was ever begun here. The one question that makes nothing, neither a file nor a table."""
 
     @property
     @abstractmethod
@@ -157,22 +159,6 @@ class Ledger(ABC):
                 )
             case _:
                 return False
-
-    # Its thread.
-
-    def submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Do something in the ledger's own thread: the event loop's own pool may be full of tools that wait."""
-        with self._making:
-            if self._threads is None or self._threads[0] != os.getpid():
-                self._threads = os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="agents-progress-ledger")
-            return self._threads[1].submit(work, *arguments)
-
-    def end_thread(self) -> None:
-        """Finish what was submitted."""
-        with self._making:
-            threads, self._threads = self._threads, None
-        if threads is not None and threads[0] == os.getpid():
-            threads[1].shutdown(wait=True)
 
 
 def one_target(run_id: str | None, task_id: str | None, owner: str | None) -> tuple[str, str]:

@@ -30,9 +30,10 @@ class MemoryLedger(Ledger):
                 self._entries[entry] = after
             return answer
 
-    def look(self, entry: str) -> tuple[Entry | None, float]:
+    def look(self, entry: str, *, scope: Scope = EVERYTHING) -> tuple[Entry | None, float]:
         with self._opened():
-            return self._entries.get(entry), self._now()
+            found = self._entries.get(entry)
+            return found if found is not None and _visible(found, scope) else None, self._now()
 
     def renew(self, holds: Sequence[Hold], ttl: float) -> list[Hold]:
         gone: list[Hold] = []
@@ -51,6 +52,7 @@ class MemoryLedger(Ledger):
         *,
         state: State | None = None,
         task_id: str | None = None,
+        begins: str = "",
         limit: int = 100,
         scope: Scope = EVERYTHING,
     ) -> list[Entry]:
@@ -62,8 +64,8 @@ class MemoryLedger(Ledger):
                 if not entry.erased
                 and state in (None, entry.state(now))
                 and task_id in (None, entry.effect.task_id)
-                and scope.owner in (None, entry.effect.owner)
-                and scope.tenant in (None, entry.effect.tenant)
+                and entry.effect.entry.startswith(begins)
+                and _visible(entry, scope)
             ]
         found.sort(key=lambda entry: (entry.began_at, entry.effect.entry), reverse=True)
         return found[: max(limit, 0)]
@@ -75,6 +77,10 @@ class MemoryLedger(Ledger):
             for entry in found:
                 self._entries[entry.effect.entry] = erased(entry)
         return len(found)
+
+    def exists(self) -> bool:
+        with self._opened():
+            return bool(self._entries)
 
     @property
     def closed(self) -> bool:
@@ -88,3 +94,7 @@ class MemoryLedger(Ledger):
         if self._closed:
             raise JournalClosed("the ledger was closed; open it again")
         return self._lock
+
+
+def _visible(entry: Entry, scope: Scope) -> bool:
+    return scope.owner in (None, entry.effect.owner) and scope.tenant in (None, entry.effect.tenant)

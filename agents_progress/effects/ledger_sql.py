@@ -1,22 +1,19 @@
 """What the SQL ledgers have in common: one table, its statements, and how a line of it is an entry.
 
 Texts of an application may hold what a TEXT column cannot; they are stored as ASCII JSON, which every store takes and
-compares. The tables have a version, which a release must know. As with a journal, a release may add what an older one
-can leave alone.
+compares.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from agents_progress.effects.entry import Effect, Entry, State
-from agents_progress.errors import JournalUnreadable
-from agents_progress.journal.base import Scope
+from agents_progress.effects.tables import Tables
+from agents_progress.journal.base import EVERYTHING, Scope
 
-VERSION: Final = 1
 TABLE: Final = "progress_effects"
 
 _COLUMNS: Final[Mapping[str, str]] = {
@@ -44,33 +41,19 @@ _FREE: Final = frozenset({"name", "key", "scope", "owner", "tenant", "run_id", "
 
 _EFFECT: Final = frozenset(Effect.__slots__)
 
-MARK: Final = "progress_ledger"
-"""The table that holds the version."""
-
-_TABLES: Final = (
-    f"CREATE TABLE {MARK} (version INTEGER NOT NULL)",
-    f"INSERT INTO {MARK} VALUES ({VERSION})",
-    f"CREATE TABLE {TABLE} ({', '.join(f'{name} {kind}' for name, kind in _COLUMNS.items())})",
-    *(
-        f"CREATE INDEX {TABLE}_{name} ON {TABLE} ({name}) WHERE {name} IS NOT NULL"
-        for name in ("run_id", "task_id", "owner")
+TABLES: Final = Tables(
+    "a ledger",
+    "progress_ledger",
+    1,
+    (
+        f"CREATE TABLE {TABLE} ({', '.join(f'{name} {kind}' for name, kind in _COLUMNS.items())})",
+        *(
+            f"CREATE INDEX {TABLE}_{name} ON {TABLE} ({name}) WHERE {name} IS NOT NULL"
+            for name in ("run_id", "task_id", "owner")
+        ),
+        f"CREATE INDEX {TABLE}_open ON {TABLE} (deadline) WHERE settled IS NULL",
     ),
-    f"CREATE INDEX {TABLE}_open ON {TABLE} (deadline) WHERE settled IS NULL",
 )
-
-
-def prepare(db: Any, there: Callable[[], bool], alone: AbstractContextManager[object], place: str) -> None:
-    """Make the tables unless they are ``there``, ``alone`` in a transaction. Raises :exc:`JournalUnreadable` for those
-    of another version.
-    """
-    if not there():
-        with alone:
-            if not there():  # now nobody else makes them
-                for statement in _TABLES:
-                    db.execute(statement)
-    (version,) = db.execute(f"SELECT version FROM {MARK}").fetchone()
-    if version != VERSION:
-        raise JournalUnreadable(f"{place} holds a ledger in version {version}; this release reads version {VERSION}")
 
 
 class Statements:
@@ -80,7 +63,7 @@ class Statements:
         columns = ", ".join(_COLUMNS)
         changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name != "entry")
         values = ", ".join(map(named, _COLUMNS))
-        self.look = f"SELECT {now}, {columns} FROM (SELECT 1) AS one LEFT JOIN {TABLE} ON entry = {named('entry')}"
+        self._look = f"SELECT {now}, {columns} FROM (SELECT 1) AS one LEFT JOIN {TABLE} ON "
         self.store = f"INSERT INTO {TABLE} ({columns}) VALUES ({values}) ON CONFLICT (entry) DO UPDATE SET {changed}"
         self.renew = (
             f"UPDATE {TABLE} SET deadline = {now} + {named('ttl')} WHERE entry = {named('entry')} "
@@ -104,15 +87,28 @@ class Statements:
         """The statement that erases what has this value in a column."""
         return f"{self._erase}{name} = {self._named('value')}", {"value": json.dumps(value)}
 
-    def listing(self, state: State | None, task_id: str | None, limit: int, scope: Scope) -> tuple[str, dict[str, Any]]:
+    def look(self, entry: str, scope: Scope = EVERYTHING) -> tuple[str, dict[str, Any]]:
+        """The query for :meth:`Ledger.look`: one line, of the store's time and of the entry or nothing."""
+        conditions, given = self._equal({"owner": scope.owner, "tenant": scope.tenant})
+        return self._look + " AND ".join([f"entry = {self._named('entry')}", *conditions]), {**given, "entry": entry}
+
+    def listing(
+        self, state: State | None, task_id: str | None, begins: str, limit: int, scope: Scope
+    ) -> tuple[str, dict[str, Any]]:
         """The query for :meth:`Ledger.entries`; what is not asked for does not stand in it."""
-        wanted = {"task_id": task_id, "owner": scope.owner, "tenant": scope.tenant}
-        given = {name: json.dumps(value) for name, value in wanted.items() if value is not None}
-        conditions = [f"{name} = {self._named(name)}" for name in given]
+        conditions, given = self._equal({"task_id": task_id, "owner": scope.owner, "tenant": scope.tenant})
         conditions += [self._states[state]] if state is not None else []
+        if begins:
+            conditions.append(f"substr(entry, 1, {len(begins)}) = {self._named('begins')}")
+            given["begins"] = begins
         query = " AND ".join([self._list, *conditions])
         query += f" ORDER BY began_at DESC, entry DESC LIMIT {self._named('limit')}"
         return query, {**given, "limit": max(limit, 0)}
+
+    def _equal(self, wanted: Mapping[str, str | None]) -> tuple[list[str], dict[str, Any]]:
+        """The conditions that columns have these values, of those that are given."""
+        given = {name: json.dumps(value) for name, value in wanted.items() if value is not None}
+        return [f"{name} = {self._named(name)}" for name in given], given
 
 
 def values_of(entry: Entry) -> dict[str, Any]:

@@ -1,17 +1,21 @@
-"""Which ledger is meant: that of a URL, or the one beside a run's journal. One a place and process."""
+"""Which ledger or store of reactions is meant: that of a URL, or the one beside a journal. One a place and process."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from threading import Lock
-from typing import Final
+from typing import Final, TypeVar
 
 from agents_progress.effects.ledger import Ledger
 from agents_progress.effects.ledger_memory import MemoryLedger
+from agents_progress.effects.reactions_memory import MemoryReactionStore
+from agents_progress.effects.reactions_store import ReactionStore
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal, MemoryJournal, open_journal
 
-_opened: Final[dict[Hashable, Ledger]] = {}
+Kept = TypeVar("Kept", bound="Ledger | ReactionStore")
+
+_opened: Final[dict[Hashable, Ledger | ReactionStore]] = {}
 _opening: Final = Lock()
 
 
@@ -26,8 +30,19 @@ def open_ledger(url: str) -> Ledger:
 
 
 def ledger_beside(journal: Journal) -> Ledger:
-    """The ledger in the store of a journal. Raises :exc:`UsageError` for a journal whose store keeps none: in memory it
-    would forget with the process what must not happen again.
+    """The ledger in the store of a journal. Raises :exc:`UsageError` for a journal whose store keeps none."""
+    ledger = kept_beside(journal)
+    if ledger is None:
+        raise UsageError(
+            f"effects cannot be recorded in a {type(journal).__name__}; name a ledger: "
+            "@once(ledger='sqlite:///FILE' or 'postgresql://...')"
+        )
+    return ledger
+
+
+def kept_beside(journal: Journal) -> Ledger | None:
+    """The ledger in the store of a journal, None where none is kept: in memory it would forget with the process what
+    must not happen again.
     """
     match type(journal).__name__:
         case "SQLiteJournal":
@@ -40,16 +55,36 @@ def ledger_beside(journal: Journal) -> Ledger:
 
             address = journal.address  # type: ignore[attr-defined]
             return _shared(("postgres", address), PostgresLedger(address))
+    return None
+
+
+def reactions_beside(journal: Journal) -> ReactionStore:
+    """The reactions in the store of a journal; beside one in memory, a new one. Raises :exc:`UsageError` for a
+    journal whose store keeps none.
+    """
+    match type(journal).__name__:
+        case "MemoryJournal":
+            return MemoryReactionStore()
+        case "SQLiteJournal":
+            from agents_progress.effects.reactions_sqlite import SQLiteReactionStore
+
+            path: str = journal.path  # type: ignore[attr-defined]
+            return _shared(("reactions", path), SQLiteReactionStore(path))
+        case "PostgresJournal":
+            from agents_progress.effects.reactions_postgres import PostgresReactionStore
+
+            address = journal.address  # type: ignore[attr-defined]
+            return _shared(("reactions", address), PostgresReactionStore(address))
     raise UsageError(
-        f"effects cannot be recorded in a {type(journal).__name__}; name a ledger: "
-        "@once(ledger='sqlite:///FILE' or 'postgresql://...')"
+        f"reactions cannot be kept in a {type(journal).__name__}; name a store: Reactions(..., store=...), "
+        "or a journal in 'sqlite:///FILE' or 'postgresql://...'"
     )
 
 
-def _shared(place: Hashable, made: Ledger) -> Ledger:
-    """Ledgers open nothing before their first use, so that one that is made in vain costs nothing."""
+def _shared(place: Hashable, made: Kept) -> Kept:
+    """Stores open nothing before their first use, so that one that is made in vain costs nothing."""
     with _opening:
-        ledger = _opened.get(place)
-        if ledger is None or ledger.closed:
-            ledger = _opened[place] = made
-        return ledger
+        kept = _opened.get(place)
+        if not isinstance(kept, type(made)) or kept.closed:
+            kept = _opened[place] = made
+        return kept

@@ -6,14 +6,15 @@ Its fields, in this order; times in milliseconds count from the first event of t
 - ``run_id``, ``task_id``, ``title``, ``agent``, ``status``, ``message``, ``over``: the newest run, and whether it
   is over;
 - ``row`` (``number``, ``sentence``): which row of the ending table decided; ``reasons``: sentences;
-- ``effects`` (``run_id``, ``call_id``, ``title``, ``state``): tools that may have changed something, where that is
-  to be checked; ``issues`` (``run_id``, ``code``);
+- ``effects`` (``run_id``, ``call_id``, ``title``, ``state``, ``note``): tools that may have changed something, where
+  that is to be checked; ``issues`` (``run_id``, ``code``);
 - ``answer`` (``name``, ``text``, ``missing_start``): the name says how far to trust it;
 - ``check`` (``ok``, ``check``, ``reason``, ``digest``): the application's, of exactly this answer;
 - ``questions``: to people, with what became of them;
 - ``timeline`` (``started_at``, ``duration_ms``, ``pruned``, ``spans``): each span with ``kind``, ``id``,
   ``run_id``, ``depth``, ``name``, ``state``, ``start_ms``, ``begun_ms``, ``end_ms``, ``duration_ms``, ``open`` (no
-  end was seen; the duration is until the last event), ``approximate`` (by wall clocks), ``note``, ``tokens``;
+  end was seen; the duration is until the last event), ``approximate`` (by wall clocks), ``note``, ``summary``,
+  ``reused``, ``tokens``;
 - ``usage``: counts of all runs together, and their ``status``; ``cost`` (``amount``, ``currency``, ``at_least``);
 - ``evidence`` (``about``, ``name``, ``value``, ``decided``): what the ending rests on;
 - ``sources``, ``artifacts``, ``runs``, ``older_runs``, ``versions``.
@@ -103,6 +104,8 @@ def _span(span: Span, depth: int, timeline: Timeline) -> dict[str, Any]:
         "open": span.open,
         "approximate": span.approximate(timeline.last),
         "note": span.note,
+        "summary": span.summary,
+        "reused": span.reused,
         "tokens": span.tokens,
     }
 
@@ -117,7 +120,7 @@ def _effects(newest: RunView, spans: Sequence[Mapping[str, Any]]) -> list[dict[s
     if newest.status not in TO_BE_CHECKED or not newest.standing.ended:
         return []
     return [
-        {"run_id": span["run_id"], "call_id": span["id"], "title": span["name"], "state": span["state"]}
+        {"run_id": span["run_id"], "call_id": span["id"], "title": span["name"], **_some(span, ("state", "note"))}
         for span in spans
         if span["kind"] == "tool" and span["state"] in DID_SOMETHING
     ]

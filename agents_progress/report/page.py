@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from agents_progress.labels import DECISION_LABELS
 from agents_progress.messages import Language
-from agents_progress.render import DID_SOMETHING
+from agents_progress.render import acted_text
 from agents_progress.report.drawing import Scale, pictures
 from agents_progress.report.markup import Inside, Markup, document, element, foreign, together, written
-from agents_progress.report.words import Facts, Word, alone, duration, kind_and_name, moment, state, value, word
+from agents_progress.report.words import Facts, Word, alone, duration, kind_and_name, moment, note, state, value, word
 from agents_progress.spans import TOKENS
 
 MOST_DRAWN: Final = 200
@@ -77,7 +77,7 @@ def _effects(facts: Facts, language: Language) -> Inside:
     found = facts["effects"]
     if not found:
         return None
-    shown = (f"{effect['title']} ({word(DID_SOMETHING[effect['state']], language)})" for effect in found)
+    shown = (f"{effect['title']} ({acted_text(effect['state'], effect['note'], language)})" for effect in found)
     words = alone(word("effects", language, names=""))
     return element("section", element("h2", words), _list(map(foreign, shown)), class_="warning")
 
@@ -153,9 +153,7 @@ def _whole(timeline: Facts, language: Language) -> Markup | None:
 
 def _span(span: Facts, language: Language) -> Markup:
     kind, name = kind_and_name(span, language)
-    note = span["note"] if span["kind"] != "guardrail" else None
-    if note and span["kind"] == "wait":
-        note = word("answered_by", language, name=note)
+    more = note(span, language)
     what = [element("span", kind, class_="kind"), " ", foreign(name)]
     taken = _milliseconds(span["duration_ms"])
     if span["open"] and taken is not None:
@@ -167,7 +165,7 @@ def _span(span: Facts, language: Language) -> Markup:
     return element(
         "tr",
         element("th", what, scope="row", class_=f"in-{min(span['depth'], 3)}" if span["depth"] else None),
-        element("td", shown, note and [" · ", foreign(note)], class_="state"),
+        element("td", shown, more and [" · ", foreign(more)], class_="state"),
         element("td", _milliseconds(span["start_ms"]), class_="number"),
         element("td", _milliseconds(span["end_ms"]), class_="number"),
         element("td", taken, class_="number"),

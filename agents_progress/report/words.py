@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from agents_progress.headings import HEADINGS, Heading
-from agents_progress.labels import LABELS, Label
+from agents_progress.labels import LABELS, Label, in_words, label
 from agents_progress.messages import Language
 
 Facts: TypeAlias = Mapping[str, Any]
@@ -63,6 +63,16 @@ def state(span: Facts, language: Language) -> str:
     if span["kind"] == "wait":
         return word(_ANSWERS[span["state"]], language)
     return word(_STATES[span["state"]], language)
+
+
+def note(span: Facts, language: Language) -> str | None:
+    """What is known of a span besides; foreign, and None for nothing."""
+    if span["kind"] == "guardrail":
+        return None
+    if span["kind"] == "wait":
+        return word("answered_by", language, name=span["note"]) if span["note"] else None
+    reused = label("reused", language) if span["reused"] else None
+    return " · ".join(part for part in (reused, in_words(span["note"], language), span["summary"]) if part) or None
 
 
 def duration(milliseconds: int) -> str:

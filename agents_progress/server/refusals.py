@@ -20,7 +20,7 @@ REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
     "unauthenticated": (401, "Say who you are; send `Authorization: Bearer TOKEN`"),
     "forbidden": (403, "You may not do this"),
     "cross_origin": (403, "This request comes from another site"),
-    "not_found": (404, "There is no such run; check the id"),
+    "not_found": (404, "There is no such run or tool execution; check the id"),
     "unknown_interaction": (404, "This run asked no such question; look at its snapshot"),
     "no_such_path": (404, "There is nothing here; runs are at /runs"),
     "method_not_allowed": (405, "This path does not take this method"),

@@ -14,9 +14,14 @@ from starlette.types import Scope as Connection
 from typing_extensions import TypedDict
 
 from agents_progress import asking
+from agents_progress.effects.entry import Entry, is_entry
+from agents_progress.effects.ledger import Ledger
+from agents_progress.effects.places import kept_beside
+from agents_progress.effects.shown import fields as effect_fields
 from agents_progress.errors import AnswerNotUsed, CursorExpired, RunErased, RunNotFound
 from agents_progress.events import is_run_id
-from agents_progress.journal.base import RunRow, continued
+from agents_progress.journal.base import RunRow, Scope, continued
+from agents_progress.journal.threads import outcome_of
 from agents_progress.payloads import CancelMode, Decision
 from agents_progress.server import asked
 from agents_progress.server.bodies import json_object
@@ -192,6 +197,31 @@ async def answer(call: RunCall) -> Response:
     return Answer({"answer": "accepted", "continued_as": later}, 202)
 
 
+# Tools that act once.
+
+
+async def tool_execution(call: Call) -> Response:
+    """``GET /tool-executions/{key}``: what the ledger beside the journal knows of an effect.
+
+    Whoever may read the run that had it may read it. One that no run had belongs to nobody: an operator alone sees it.
+    """
+    asked.nothing(call.request)
+    entry, ledger = call.request.path_params["key"], kept_beside(call.service.journal)
+    if ledger is None or not is_entry(entry):
+        raise Refusal("not_found")
+    found, now = await outcome_of(ledger.submit(_looked, ledger, entry, call.principal.scope))
+    if found is None or found.erased:
+        raise Refusal("not_found")
+    if found.effect.run_id is not None:
+        await call.gate.find(call.request, "read", found.effect.run_id)
+    return Answer(effect_fields(found, now))
+
+
+def _looked(ledger: Ledger, entry: str, scope: Scope) -> tuple[Entry | None, float]:
+    """Without making a ledger where there is none."""
+    return ledger.look(entry, scope=scope) if ledger.exists() else (None, 0.0)
+
+
 async def _body(call: Call, shape: TypeAdapter[Any]) -> Any:
     asked.nothing(call.request)
     given = await json_object(call.request, call.service.limits)
@@ -212,6 +242,7 @@ PATHS: Final[Mapping[str, Mapping[str, tuple[Action, Endpoint]]]] = {
     "/runs/{run_id}/snapshot": {"GET": ("read", snapshot)},
     "/runs/{run_id}/cancel": {"POST": ("cancel", cancel)},
     "/runs/{run_id}/interactions/{interaction_id}": {"POST": ("answer", answer)},
+    "/tool-executions/{key}": {"GET": ("read", tool_execution)},
 }
 """Path to method to what the caller must be allowed, and who answers."""
 

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from agents_progress.errors import ProgressError
 from agents_progress.journal.base import Journal
 from agents_progress.keeper import expire
+from agents_progress.retention import erase, over
 from agents_progress.run import Run
 from agents_progress.server.feeds import Hub
 from agents_progress.server.limits import Limits
@@ -230,17 +231,11 @@ class Service:
             await self.journal.touch(sorted(read))
 
     async def _sweep(self) -> None:
-        """Prune and erase what is past its time. A paused run waits until another one goes on from it."""
+        """Prune and erase what is past its time."""
         if self._prune_after is None and self._erase_after is None:
             return
-        rows = await self.journal.runs(limit=SWEPT)
-        newest = {row.task_id: row.run_id for row in reversed(rows)}  # they come newest first
-        for row in rows:
-            waits = row.standing.outcome == "paused" and newest[row.task_id] == row.run_id
-            age = row.silent_s
-            if not row.sealed or waits or age is None:
-                continue
-            if self._erase_after is not None and age > self._erase_after:
-                await self.journal.erase(run_id=row.run_id)
-            elif self._prune_after is not None and age > self._prune_after:
+        for row, silent_s in over(await self.journal.runs(limit=SWEPT)):
+            if self._erase_after is not None and silent_s > self._erase_after:
+                await erase(self.journal, run_id=row.run_id)
+            elif self._prune_after is not None and silent_s > self._prune_after:
                 await self.journal.prune(row.run_id, row.seq)

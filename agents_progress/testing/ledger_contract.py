@@ -293,6 +293,30 @@ class LedgerContract:
         assert keys(scope=Scope(tenant="t")) == ["4", "2", "1"]
         assert keys(scope=Scope("ada", "t"), state="uncertain") == ["2"]
         assert keys(scope=Scope(ODD)) == keys(task_id="tas%") == []
+        wanted = holds["failed"].entry
+        assert keys(begins=wanted[:12]) == keys(begins=wanted) == ["3"]
+        assert keys(begins=wanted, scope=Scope("bob")) == keys(begins="%") == keys(begins=f"{wanted}0") == []
+
+    def test_one_entry_is_seen_by_those_alone_whose_it_is(self, ledger: Ledger, reopened: Ledger) -> None:
+        hold = begun(ledger, effect(owner="ada", tenant="t"))
+        for scope in (Scope(), Scope("ada"), Scope(tenant="t"), Scope("ada", "t")):
+            assert reopened.look(hold.entry, scope=scope)[0] is not None
+        before = ledger.look(hold.entry)[1]
+        for scope in (Scope("bob"), Scope(tenant="u"), Scope("ada", "u"), Scope(ODD)):
+            entry, now = reopened.look(hold.entry, scope=scope)
+            assert entry is None
+            assert now >= before
+        ledger.erase(owner="ada")
+        assert reopened.look(hold.entry, scope=Scope("ada"))[0] is None
+
+    def test_a_store_says_whether_it_holds_anything_and_makes_nothing_for_that(
+        self, ledger: Ledger, reopened: Ledger
+    ) -> None:
+        assert not ledger.exists()
+        assert not reopened.exists()
+        begun(ledger, effect())
+        assert ledger.exists()
+        assert reopened.exists()
 
     # Erasing.
 
@@ -345,7 +369,7 @@ class LedgerContract:
         ledger.close()
         ledger.close()
         assert ledger.closed
-        for ask in (lambda: ledger.begin(effect()), lambda: ledger.renew([hold], 1.0), ledger.entries):
+        for ask in (lambda: ledger.begin(effect()), lambda: ledger.renew([hold], 1.0), ledger.entries, ledger.exists):
             with pytest.raises(JournalClosed, match="open it again"):
                 ask()
         if reopened is not ledger:

@@ -123,9 +123,9 @@ class Life:
 
         ledger.change = changed  # type: ignore[method-assign,assignment]
         module = import_module(type(ledger).__module__)
-        transaction = getattr(module, "_transaction", None)
+        transaction = getattr(module, "transaction", None)
         if transaction is not None:
-            module._transaction = self._committing(transaction)  # type: ignore[attr-defined]
+            module.transaction = self._committing(transaction)  # type: ignore[attr-defined]
 
     def _step(self, moment: int) -> None:
         change = getattr(self._doing, "change", None)

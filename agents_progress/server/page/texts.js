@@ -139,8 +139,10 @@ function* fromVerdict(verdict, language) {
 function effects({ status, standing, activities, language }) {
   if (!TO_BE_CHECKED.includes(status) || !(standing.ended || standing.closed)) return [];
   const acted = activities.filter((row) => isTool(row) && row.state in DID_SOMETHING);
-  return acted.map(({ title, state }) => `${title} (${put(DID_SOMETHING[state], language, {})})`);
+  return acted.map(({ title, state, note }) => `${title} (${codeText(note, language) ?? stood(state, language)})`);
 }
+
+const stood = (state, language) => put(DID_SOMETHING[state], language, {});
 
 // Questions.
 
@@ -193,16 +195,14 @@ export const depth = ({ activity_id }) => Math.min(activity_id.split("/").length
  * @param {Language} language
  */
 export function activityText(row, language) {
-  const ended = [duration(row.duration_ms), noteText(row, language), row.summary];
+  const ended = [duration(row.duration_ms), codeText(row.note, language) ?? row.note, row.summary];
   const said = isOpen(row) ? [counts(row), row.message] : ended;
   const reused = row.reused ? put("reused", language, {}) : "";
   return clean([`${put(row.state, language, {})}: ${row.title}`, reused, ...said].filter(Boolean).join(" · "));
 }
 
-/** The code or reason of a row that did not return, in words where there are any. */
-function noteText({ note }, language) {
-  return Object.hasOwn(NOTE_LABELS, note) ? put(NOTE_LABELS[note], language, {}) : note;
-}
+/** The code of a row in words, where there are any. */
+const codeText = (note, language) => Object.hasOwn(NOTE_LABELS, note) ? put(NOTE_LABELS[note], language, {}) : null;
 
 function counts({ current, total }) {
   if (current === null) return "";

@@ -1,0 +1,32 @@
+"""Why a reaction stopped, in words: as much a part of :mod:`agents_progress.labels` as its own tables."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agents_progress.messages import Language
+
+STOPPED: Final[dict[str, dict[Language, str]]] = {
+    "grant_unknown": {"en": "Nothing permits this", "zh": "没有任何授权允许此操作"},
+    "grant_cancelled": {"en": "What permitted this was cancelled", "zh": "相应的授权已被取消"},
+    "grant_expired": {"en": "What permitted this has expired", "zh": "相应的授权已过期"},
+    "grant_changed": {"en": "What permitted this was changed", "zh": "相应的授权已更改"},
+    "who_differs": {"en": "This is permitted to somebody else", "zh": "此操作只授权给其他人"},
+    "resource_not_granted": {"en": "This is not permitted for this record any more", "zh": "对此记录的授权已不再有效"},
+    "action_not_granted": {"en": "This action is not permitted any more", "zh": "不再允许此操作"},
+    "source_closed": {"en": "The record is closed or gone", "zh": "记录已关闭或不存在"},
+    "source_changed": {"en": "The record was changed meanwhile", "zh": "记录在此期间已更改"},
+    "source_unreadable": {"en": "The record could not be read", "zh": "无法读取记录"},
+    "prepare_failed": {"en": "No result could be prepared", "zh": "未能准备出结果"},
+    "prepare_paused": {"en": "Whoever prepares the result waits for an answer", "zh": "准备结果的运行在等待答复"},
+    "prepare_rejected": {"en": "The prepared result did not pass its check", "zh": "准备的结果没有通过检查"},
+    "empty_result": {"en": "The prepared result is empty", "zh": "准备的结果为空"},
+    "bad_result": {"en": "The prepared result has no form to be submitted in", "zh": "准备的结果没有可提交的形式"},
+    "result_differs": {"en": "The result is not what was to be approved", "zh": "结果与待批准的内容不符"},
+    "given_up": {
+        "en": "Whether it happened could not be found out; check it",
+        "zh": "无法查明是否已经发生，请核对",
+    },
+    "other": {"en": "It was stopped", "zh": "已停止"},
+}
+"""Why a reaction stopped, by its code."""
