@@ -88,7 +88,9 @@ class Steps(Silent):
 
 
 class StepSource:
-    """The source of a run that code of ours takes the steps of. ``body`` gives how it ends."""
+    """The source of a run that code of ours takes the steps of. ``body`` gives how it ends; ``error`` is what it raised
+    instead.
+    """
 
     result: Any = None
     repeatable = False
@@ -101,6 +103,7 @@ class StepSource:
         self._rejected = rejected
         self._task: asyncio.Future[Told] | None = None
         self._cancelled = False
+        self.error: BaseException | None = None
 
     @property
     def live(self) -> bool:
@@ -143,7 +146,7 @@ class StepSource:
         """How the steps ended."""
         error, told = raised, Told(Evidence(cancel_requested=cancelled, task_cancelled=self._cancelled))
         if self._task is not None and self._task.done() and not self._task.cancelled():
-            error = self._task.exception()
+            self.error = error = self._task.exception()
             told = Told(Evidence(settled=False)) if error is not None else self._task.result()
 
         def closing(kind: str) -> Drafts:
