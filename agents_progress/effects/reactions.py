@@ -162,8 +162,8 @@ class Reactions:
                 await self.cancel(said.task_id, said.actor)
 
     async def work(self, at_once: int = 4) -> None:
-        """Move reactions on, ``at_once`` of them, until cancelled. A store or a journal that is away is waited for; what
-        fails is tried again when its lease has run out.
+        """Move reactions on, ``at_once`` of them, until cancelled. A store or a journal that is away is waited for;
+        what fails is tried again when its lease has run out.
         """
         await self._permit()
         async with asyncio.TaskGroup() as workers:
