@@ -19,7 +19,7 @@ from agents_progress.effects.reactions import Accepted, Grant, Ignored, Known, Q
 from agents_progress.effects.reactions_entry import MOVES, State, Verb, entry_of
 from agents_progress.effects.reactions_sqlite import SQLiteReactionStore
 from agents_progress.effects.reactions_store import Writing
-from agents_progress.effects.words import STOPPED
+from agents_progress.effects.words import STEPS, STOPPED
 from agents_progress.errors import (
     AnswerNotUsed,
     BadNotification,
@@ -635,6 +635,47 @@ async def test_a_worker_that_is_stopped_in_a_submission_leaves_it_uncertain_and_
     assert (await world.statuses(task_id))[-1] == "done"
 
 
+async def test_a_fault_in_one_reaction_is_raised_and_keeps_no_worker_from_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    world.store.lease_s = 0.2
+    read = world.source.read
+
+    async def wrong(resource: str) -> Any:
+        return "no record" if resource == "doc/bad" else await read(resource)
+
+    world.source.read = wrong  # type: ignore[method-assign]
+    bad = await world.received(event_id="e2", resource="doc/bad")
+    with pytest.raises(AttributeError):
+        await world.engine.settle()
+    good = await world.received()
+    work = asyncio.create_task(world.engine.work(at_once=1))
+    async with asyncio.timeout(20):
+        while (await world.engine.look(good)).state != "ready":
+            await asyncio.sleep(0.01)
+    async with asyncio.timeout(20):
+        while "left for later: AttributeError" not in caplog.text:
+            await asyncio.sleep(0.01)
+    work.cancel()
+    await asyncio.wait({work})
+    assert (await world.engine.look(bad)).state == "received"  # it is tried again, and not lost
+
+
+async def test_a_cancelled_submission_that_certainly_did_not_arrive_ends_as_cancelled() -> None:
+    world = World(resubmit_after=None)
+    world.target.drops = True
+    task_id = await world.approved()
+    await world.moved(task_id)
+    with pytest.raises(ReactionRefused, match="may_have_happened"):
+        await world.engine.cancel(task_id, "ann")
+    await world.engine.resolve(task_id, "not_submitted", "bob")
+    entry = await world.moved(task_id)
+    assert (entry.state, entry.reason, entry.actor) == ("stopped", "cancelled", "bob")
+    assert (await world.statuses(task_id))[-1] == "cancelled"
+    assert world.target.taken == []
+
+
 async def test_workers_stop_when_they_are_cancelled_and_others_go_on() -> None:
     world = World()
     task_id = await world.approved()
@@ -652,8 +693,7 @@ def test_every_reason_for_which_a_reaction_stops_has_words_in_both_languages() -
     folder = Path(rules.__file__).parent
     code = "".join(path.read_text() for path in folder.glob("reactions*.py"))
     named = set(re.findall(r'"((?:grant|who|resource|action|source|prepare|empty|bad|result|given)_[a-z_]+)"', code))
-    reasons = named - {"given_up"} - {"result_prepared", "result_submitted", "grant_given", "who_differs"}
-    assert reasons | {"who_differs", "given_up", "other"} >= set(STOPPED)
-    assert reasons <= set(STOPPED)
-    for words in STOPPED.values():
+    reasons = named - {"given_up"} - {"grant_given"}
+    assert reasons == set(STOPPED) - {"given_up", "other"}
+    for words in (*STOPPED.values(), *STEPS.values()):
         assert all(words[language] for language in LANGUAGES)

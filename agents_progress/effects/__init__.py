@@ -1,1 +1,3 @@
-"""Effects that happen once. :mod:`.once` is the decorator, :mod:`.ledger` where it is written down what happened."""
+"""Effects that happen once. :mod:`.once` is the decorator, :mod:`.ledger` where it is written down what happened;
+:mod:`.reactions` is what an outside change leads to.
+"""

@@ -162,7 +162,10 @@ class Reactions:
                 await self.cancel(said.task_id, said.actor)
 
     async def work(self, at_once: int = 4) -> None:
-        """Move reactions on, ``at_once`` of them, until cancelled. A store or a journal that is away is waited for."""
+        """Move reactions on, ``at_once`` of them, until cancelled. A store or a journal that is away is waited for;
+        what fails is tried again when its lease has run out.
+        """
+        await self._permit()
         async with asyncio.TaskGroup() as workers:
             for _ in range(at_once):
                 workers.create_task(self._again(self.step))
@@ -174,6 +177,9 @@ class Reactions:
                 busy = await work()
             except JournalUnavailable as error:
                 logger.warning("reactions wait: %s", type(error).__name__)
+                busy = False
+            except Exception as error:  # noqa: BLE001 - a fault in one must not keep the others waiting
+                logger.error("a reaction was left for later: %s", type(error).__name__)
                 busy = False
             if not busy:
                 await asyncio.sleep(IDLE_S)

@@ -280,8 +280,10 @@ def resolved(found: Found, finding: Finding, actor: str, now: float) -> tuple[st
     if finding == "look":
         after = replace(entry, due_at=min(entry.due_at or now, now), generation=entry.generation + 1)
         return None, Writing([after.document()], [_line(after, "look", now, actor)])
-    if finding == "give_up" or entry.decided != "approved":
+    if finding == "give_up":
         return None, _ended(entry, now, "given_up", actor)
+    if entry.decided != "approved":
+        return None, _ended(entry, now, "cancelled", actor, "cancelled")
     freed = {"generation": entry.generation + 1, "reason": None, "due_at": now, "looks": 0}
     _, writing = _moved(entry, "not_submitted", now, actor, **freed)
     return None, writing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -23,8 +23,8 @@ class Grant:
 
     id: str
     who: str
-    resources: frozenset[str]
-    actions: frozenset[str]
+    resources: Collection[str]
+    actions: Collection[str]
     until: float
     revision: int = 1
     owner: str | None = None
@@ -32,7 +32,7 @@ class Grant:
 
     def __post_init__(self) -> None:
         for name in ("resources", "actions"):
-            given: Iterable[str] = getattr(self, name)
+            given: Collection[str] = getattr(self, name)
             if isinstance(given, str) or not given or not all(isinstance(one, str) and one for one in given):
                 raise UsageError(f"{name} of a grant are names; write {{'...'}}, with at least one in it")
             object.__setattr__(self, name, frozenset(given))

@@ -43,6 +43,6 @@ def _read(task_id: str, request: Request) -> Heard | None:
     digest, actor = request.body.get("digest"), request.body.get("actor")
     if verb == "cancel":
         decision = "cancelled"
-    if decision not in ("approved", "rejected", "cancelled") or not isinstance(actor, str):
+    if decision not in ("approved", "rejected", "cancelled") or not isinstance(actor, str) or not actor.strip():
         return None
     return Heard(request.request_id, task_id, decision, digest if isinstance(digest, str) else "", actor)

@@ -14,9 +14,8 @@ from typing import Any, Final, TypeVar
 
 from agents_progress.disclosure import Draft
 from agents_progress.effects.reactions_entry import Entry
-from agents_progress.effects.words import STOPPED
+from agents_progress.effects.words import STEPS, STOPPED
 from agents_progress.errors import EffectUncertain, NotRepeatable
-from agents_progress.labels import Label, label
 from agents_progress.messages import Language
 from agents_progress.outcome import Evidence
 from agents_progress.payloads import CancelMode, Failure
@@ -27,14 +26,6 @@ T = TypeVar("T")
 QUESTION: Final = "ask-1"
 SUBMIT: Final = "submit"
 """The ids of the question and of the call that it is about."""
-
-_TITLES: Final[Mapping[str, Label]] = {
-    "read": "record_read",
-    "prepare": "result_prepared",
-    SUBMIT: "result_submitted",
-    "receipt": "receipt_read",
-}
-"""The steps of a reaction, and the titles of their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +88,9 @@ class Steps(Silent):
 
 
 class StepSource:
-    """The source of a run that code of ours takes the steps of. ``body`` gives how it ends."""
+    """The source of a run that code of ours takes the steps of. ``body`` gives how it ends; ``error`` is what it raised
+    instead.
+    """
 
     result: Any = None
     repeatable = False
@@ -110,6 +103,7 @@ class StepSource:
         self._rejected = rejected
         self._task: asyncio.Future[Told] | None = None
         self._cancelled = False
+        self.error: BaseException | None = None
 
     @property
     def live(self) -> bool:
@@ -152,7 +146,7 @@ class StepSource:
         """How the steps ended."""
         error, told = raised, Told(Evidence(cancel_requested=cancelled, task_cancelled=self._cancelled))
         if self._task is not None and self._task.done() and not self._task.cancelled():
-            error = self._task.exception()
+            self.error = error = self._task.exception()
             told = Told(Evidence(settled=False)) if error is not None else self._task.result()
 
         def closing(kind: str) -> Drafts:
@@ -187,14 +181,14 @@ class StepSource:
 
 def requested(name: str, language: Language) -> Draft:
     """A step will be taken."""
-    payload = {"call_id": name, "name": name, "kind": "custom", "title": label(_TITLES[name], language)}
+    payload = {"call_id": name, "name": name, "kind": "custom", "title": STEPS[name][language]}
     return "tool.requested", payload
 
 
 def question(entry: Entry, language: Language) -> tuple[Draft, Draft]:
     """What a person is asked: the call, and exactly what it would submit."""
     payload: dict[str, Any] = {"interaction_id": QUESTION, "call_id": SUBMIT, "tool": SUBMIT, "kind": "approval"}
-    payload |= {"title": label("result_submitted", language), "digest": entry.asked, "details": entry.result}
+    payload |= {"title": STEPS[SUBMIT][language], "digest": entry.asked, "details": entry.result}
     return requested(SUBMIT, language), ("approval.wait", payload)
 
 

@@ -334,7 +334,7 @@ class Worker:
 
 
 async def _owned(plan: Plan, source: StepSource, beginning: Beginning | None, entry: Entry) -> BaseException | None:
-    """Own the run of some steps to its end; what a step of ours raised, if one did."""
+    """Own the run of some steps to its end; what a step or the journal raised, if one did."""
 
     async def start() -> Source:
         return source
@@ -349,7 +349,7 @@ async def _owned(plan: Plan, source: StepSource, beginning: Beginning | None, en
         run.cancel()
         await run.closed()
         raise
-    return run.error if isinstance(run.error, _Taken | JournalError) else None
+    return source.error or (run.error if isinstance(run.error, JournalError) else None)
 
 
 def _beginning(before: RunRow, entry: Entry, reaction: Reaction) -> Beginning:

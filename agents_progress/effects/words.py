@@ -1,10 +1,20 @@
-"""Why a reaction stopped, in words: as much a part of :mod:`agents_progress.labels` as its own tables."""
+"""What the steps of a reaction are called, and why one stopped: words that travel in events, where those of
+:mod:`agents_progress.labels` are a display's.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from agents_progress.messages import Language
+
+STEPS: Final[dict[str, dict[Language, str]]] = {
+    "read": {"en": "Read the record", "zh": "读取记录"},
+    "prepare": {"en": "Prepare the result", "zh": "准备结果"},
+    "submit": {"en": "Submit the result", "zh": "提交结果"},
+    "receipt": {"en": "Read the receipt back", "zh": "读回回执"},
+}
+"""The steps, and the titles of their rows."""
 
 STOPPED: Final[dict[str, dict[Language, str]]] = {
     "grant_unknown": {"en": "Nothing permits this", "zh": "没有任何授权允许此操作"},
