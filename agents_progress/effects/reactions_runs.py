@@ -174,6 +174,10 @@ class StepSource:
         """The next run restates what is asked from what is stored."""
         return ()
 
+    def left(self) -> Mapping[str, Any]:
+        """Refused: what it goes on with is in the store of reactions."""
+        raise NotRepeatable("a reaction is kept by its own store")
+
     def repeat(self, decisions: Mapping[str, bool]) -> Source:
         """Refused: a worker goes on with a reaction, whoever answers it."""
         raise NotRepeatable("a reaction is answered through Reactions.approve and Reactions.reject")
