@@ -51,8 +51,8 @@ if __name__ == "__main__":
     set_tracing_disabled(True)
     if FIRST:
         asyncio.run(ask())
-    os.environ["EXAMPLE_FOLDER"] = FOLDER
-    child = subprocess.run([sys.executable, __file__], check=False, stdout=subprocess.PIPE)
+    more = {**os.environ, "EXAMPLE_FOLDER": FOLDER}
+    child = subprocess.run([sys.executable, __file__], env=more, check=False, stdout=subprocess.PIPE)
     run_id, digest, *shown = child.stdout.decode().split()
     print(f"first process: asks {' '.join(shown)}, ended by signal {-child.returncode}")
     asyncio.run(answer(run_id, digest))
