@@ -10,12 +10,14 @@ from agents import Agent, Runner, RunResultStreaming, function_tool
 
 from agents_progress import Disclosure, RunView, progress
 from agents_progress.effects import reactions_entry as rules
+from agents_progress.effects.entry import Hold
 from agents_progress.effects.reactions import Case, Entry
 from agents_progress.effects.reactions_entry import MOVES, State
 from agents_progress.errors import ReactionRefused
 from agents_progress.messages import LANGUAGES
 from agents_progress.render import activity_line
 from agents_progress.testing import ScriptedAPI, call, text, turn
+from agents_progress.testing.reactions_contract import put
 from agents_progress.verify import Verdict, matches
 from tests.reacting import World
 
@@ -151,6 +153,24 @@ async def test_a_long_step_keeps_its_lease_and_is_taken_once() -> None:
     assert taken == [task_id]
 
 
+async def test_a_run_that_has_its_owner_still_delays_a_receipt_no_further_than_that() -> None:
+    world = World(resubmit_after=None)
+    world.target.loses = world.target.denies = True
+    task_id = await world.approved()
+    await world.moved(task_id)
+    lease = await world.journal.lease(f"{task_id}.3", 1e6)
+    world.target.denies = False
+    for _ in range(12):
+        world.clock.ahead += 3
+        await world.moved(task_id)
+    world.journal.renew([lease], 0.0)
+    await world.journal.expire()
+    for _ in range(3):
+        world.clock.ahead += 3
+        entry = await world.moved(task_id)
+    assert entry.state == "done"
+
+
 # The rules, whole.
 
 
@@ -182,6 +202,17 @@ def test_no_rule_makes_a_move_that_does_not_stand_in_the_table(state: State) -> 
     for writing in writings:
         for document in writing.documents:
             assert document.state in allowed
+
+
+def test_what_was_let_go_is_not_prolonged_by_a_renewal_that_was_under_way() -> None:
+    world = World()
+    put(world.store, _entry("uncertain").document())
+    world.store.change(["t"], lambda found, now: rules.later(found, 3, now, 60.0))
+    hold = Hold("t", 3)
+    assert list(world.store.renew([hold], 1000.0)) == [hold]
+    found, now = world.store.look("t")
+    assert found is not None
+    assert 0 < (found.due_at or 0) - now <= 60
 
 
 @pytest.mark.parametrize("state", get_args(State))

@@ -152,12 +152,17 @@ def mine(found: Found, generation: int) -> Entry | None:
     return entry if entry is not None and entry.generation == generation else None
 
 
-def later(found: Found, generation: int, now: float, pause: float | None) -> tuple[Entry | None, Writing]:
-    """A worker lets go of an entry; it is due after ``pause`` seconds, or, with None, not before a person acts."""
+def later(
+    found: Found, generation: int, now: float, pause: float | None, looks: int = 0
+) -> tuple[Entry | None, Writing]:
+    """A worker lets go of an entry; it is due after ``pause`` seconds, or, with None, not before a person acts.
+    ``looks`` counts the looks for a receipt that were in vain.
+    """
     entry = mine(found, generation)
     if entry is None:
         return None, Writing()
-    after = replace(entry, due_at=None if pause is None else now + pause, looks=entry.looks + 1)
+    due_at = None if pause is None else now + pause
+    after = replace(entry, generation=generation + 1, due_at=due_at, looks=looks)  # a renewal under way comes too late
     return after, Writing([after.document()])
 
 
@@ -169,7 +174,7 @@ def prepared(found: Found, generation: int, result: str, now: float) -> tuple[En
     reason = objection(held(found[1]), entry.wanted, now)
     if reason is not None:
         return _moved(entry, "stop", now, reason=reason)
-    return _moved(entry, "prepare", now, result=result, asked=entry.bound(result), looks=0)
+    return _moved(entry, "prepare", now, result=result, asked=entry.bound(result))
 
 
 def stopped(found: Found, generation: int, reason: str, now: float) -> tuple[Entry | None, Writing]:
@@ -233,7 +238,7 @@ def approved(found: Found, shown: str, actor: str, now: float) -> tuple[str | No
     reason = reason or objection(held(found[1]), entry.wanted, now)
     if reason is not None:
         return reason, _ended(entry, now, reason)
-    freed = {"generation": entry.generation + 1, "due_at": now, "looks": 0}
+    freed = {"generation": entry.generation + 1, "due_at": now}
     _, writing = _moved(entry, "approve", now, actor, approved=shown, decided="approved", actor=actor, **freed)
     return None, writing
 
@@ -284,7 +289,7 @@ def resolved(found: Found, finding: Finding, actor: str, now: float) -> tuple[st
         return None, _ended(entry, now, "given_up", actor)
     if entry.decided != "approved":
         return None, _ended(entry, now, "cancelled", actor, "cancelled")
-    freed = {"generation": entry.generation + 1, "reason": None, "due_at": now, "looks": 0}
+    freed = {"generation": entry.generation + 1, "reason": None, "due_at": now}
     _, writing = _moved(entry, "not_submitted", now, actor, **freed)
     return None, writing
 

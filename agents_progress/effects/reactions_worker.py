@@ -139,7 +139,8 @@ class Worker:
         elif entry.state == "uncertain":
             act = await self._what_to_do_about(entry, reaction)
             if act is None:
-                await self._let_go(entry, min(LOOK_S * 2**entry.looks, LOOK_AT_MOST_S))
+                looks = entry.looks + 1
+                await self._let_go(entry, min(LOOK_S * 2**looks, LOOK_AT_MOST_S), looks)
                 return
         after = await self._told(entry, reaction, act)
         if after.state == "uncertain" and after.reason != RECEIPT_DIFFERS:
@@ -266,8 +267,9 @@ class Worker:
             raise _Taken
         return after
 
-    async def _let_go(self, entry: Entry, pause: float | None) -> None:
-        await self._change([entry.task_id], lambda found, now: rules.later(found, entry.generation, now, pause))
+    async def _let_go(self, entry: Entry, pause: float | None, looks: int = 0) -> None:
+        generation = entry.generation
+        await self._change([entry.task_id], lambda found, now: rules.later(found, generation, now, pause, looks))
 
     def _given_back(self, entry: Entry) -> None:
         self._store.change([entry.task_id], lambda found, now: rules.later(found, entry.generation, now, 0.0))
