@@ -11,7 +11,7 @@ from agents_progress.journal.sqlite import SQLiteJournal
 
 from .scripts import Gates, Script
 
-LEASE_S = 1.5
+LEASE_S = 4.0
 
 
 async def main(file: str, run_id: str) -> None:
