@@ -57,7 +57,7 @@ async def claim(
             found = await _found(journal, run_id, anew)
             refusal = None if found.row is None else _refusal(found.row)
             if refusal is None:
-                if (taken := await _taken(journal, found, exclusive)) is not None:
+                if (taken := await _taken(journal, found, exclusive, bounds[JournalUnavailable])) is not None:
                     return taken
                 continue
         except (LeaseHeld, JournalUnavailable) as error:
@@ -105,17 +105,12 @@ def _refusal(row: RunRow) -> JournalError | None:
     return None
 
 
-async def _taken(journal: Journal, found: _Found, exclusive: str | None) -> Claim | None:
+async def _taken(journal: Journal, found: _Found, exclusive: str | None, until: float) -> Claim | None:
     """Lease a run; None when it changed since we looked. What was reserved has said so, and may be asked to stop."""
-    tenure, run_id, known = Tenure(journal, found.run_id, exclusive), found.run_id, found.row or found.lost
+    tenure, run_id = Tenure(journal, found.run_id, exclusive), found.run_id
     try:
         await tenure.begin()
-        said = await journal.read(run_id, limit=1)
-        if said and said[0].type != "run.accepted":  # by somebody who took no lease
-            raise AppendConflict(f"run {run_id} exists; somebody else claimed it first")
-        asked = await journal.requests([run_id]) if said else ()
-        if said and found.row is None:  # reserved since we looked
-            known = await journal.run(run_id)
+        known, said, asked = await _stored(journal, found, until)
     except LeaseHeld:
         if found.row is None and run_id in await expire(journal):  # whoever had it never began
             return None
@@ -128,6 +123,28 @@ async def _taken(journal: Journal, found: _Found, exclusive: str | None) -> Clai
         tenure.leave()
         raise
     return Claim(run_id, tenure, known, said, asked, found.attempt if found.attempt > 1 else None)
+
+
+async def _stored(
+    journal: Journal, found: _Found, until: float
+) -> tuple[RunRow | None, Sequence[Envelope], Sequence[Request]]:
+    """What is known of a leased run, what it said, and what was asked of it. A journal that goes away now is waited
+    for here: another claim would find the lease, which is ours.
+    """
+    while True:
+        try:
+            known, said = found.row or found.lost, await journal.read(found.run_id, limit=1)
+            if not said:
+                return known, said, ()
+            if said[0].type != "run.accepted":  # by somebody who took no lease
+                raise AppendConflict(f"run {found.run_id} exists; somebody else claimed it first")
+            if found.row is None:  # reserved since we looked
+                known = await journal.run(found.run_id)
+            return known, said, await journal.requests([found.run_id])
+        except JournalUnavailable:
+            if time.monotonic() >= until:
+                raise
+            await asyncio.sleep(LOOK_S)
 
 
 def next_run_id(run_id: str) -> str:

@@ -63,9 +63,9 @@ class Owner:
         self.outcome: Outcome | None = None
         self.error: BaseException | None = None
         self.ended = False
-        self._start = start
-        self._beginning = beginning
+        self._start, self._beginning = start, beginning
         self._fault: str | None = None
+        self._early: list[tuple[str, Drafts]] = []
         self._asked = False
         self._cancel: tuple[CancelMode, str | None] | None = None
         self._first_actor: str | None = None
@@ -88,9 +88,8 @@ class Owner:
         )
         self._adopt(plan)
         self.audience = None if plan.unread is None else Audience(plan.journal, plan.run_id)
-        self._sinks = [
-            self._loop.create_task(feed(sink, self.log, self.logger), context=context) for sink in plan.sinks
-        ]
+        feeds = [feed(sink, self.log, self.logger) for sink in plan.sinks]
+        self._sinks = [self._loop.create_task(each, context=context) for each in feeds]
         self.task = self._loop.create_task(self._own(), context=context, name=f"agents-progress {plan.run_id}")
         _held.add(self.task)
         telemetry.count_active(self.task)
@@ -115,10 +114,11 @@ class Owner:
         """Write drafts that come from beside the stream. After the ending they are late, and dropped."""
         if self.ended:
             self.logger.info("a late report was dropped")
-            return
-        if self.source is not None:
+        elif self.source is None:
+            self._early.append((stage, drafts))  # a tool may be at work while its run is still being claimed
+        else:
             self.source.flush()  # what came before is said before
-        self._write(stage, drafts)
+            self._write(stage, drafts)
 
     def fault(self, stage: str, error: BaseException) -> None:
         """One ERROR record names the stage; the log will end unknown."""
@@ -190,6 +190,8 @@ class Owner:
                 self.emit("translate", (self.plan.started(source.agent),))
             early, self._cancel = self._cancel, None
             source.attach(self.emit, lambda mode: self._cancel_requested(mode, None))
+            for said in self._early:
+                self._write(*said)
             if early is not None:
                 self.cancel(*early)
 
@@ -217,7 +219,7 @@ class Owner:
                 self._adopt(await self.plan.claimed(wait=math.inf, patience=self.plan.patience))
             except TAKEN as error:
                 raise taken from error
-        self.emit("translate", beginning.said_first(self.plan))
+        self._write("translate", beginning.said_first(self.plan))
         await self.log.flush()
         if self.log.broken and not beginning.underway:
             if isinstance(self.error, TAKEN):

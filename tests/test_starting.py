@@ -11,7 +11,7 @@ import pytest
 from agents import Agent, Runner, RunResultStreaming, function_tool
 from staging import log_of, on, reach, scripted, soon, started, stored
 
-from agents_progress import follow, progress
+from agents_progress import current_run, follow, progress
 from agents_progress.errors import (
     AlreadyEnded,
     AlreadyResumed,
@@ -401,6 +401,52 @@ async def test_a_claim_that_was_not_finished_is_given_up_and_can_be_made_anew() 
     journal._from, journal.away = "never", False
     run = await work.job.start()
     assert (await run).kind == "succeeded" and run.id == "r.2", "whether the first had begun is not known"
+
+
+class Slow(MemoryJournal):
+    """Gives its leases when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gives = asyncio.Event()
+
+    async def lease(self, *args: Any, **kwargs: Any) -> Any:
+        await self.gives.wait()
+        return await super().lease(*args, **kwargs)
+
+
+async def test_what_a_tool_reports_while_its_run_is_still_being_claimed_is_said_after_its_start() -> None:
+    journal = Slow()
+
+    @function_tool
+    async def count() -> str:
+        current_run().report("counted", 1, 2)
+        journal.gives.set()
+        return "counted"
+
+    run = started(scripted(turn(call("count")), turn(text("done")), tools=[count]), journal=journal, run_id="r")
+    assert (await run).kind == "succeeded" and run.error is None
+    types = [envelope.type for envelope in await journal.read("r")]
+    assert types[0] == "run.started" and types.index("tool.started") < types.index("tool.progress")
+
+
+async def test_an_answer_is_used_though_the_journal_goes_away_between_its_lease_and_its_first_word() -> None:
+    journal = Away("never")
+    agent = scripted(
+        turn(call("danger")),
+        turn(text("done")),
+        tools=[function_tool(lambda: "did", needs_approval=True, name_override="danger")],
+    )
+    run = started(agent, journal=journal)
+    await run
+    await run.closed()
+    journal._from = "read"
+    again = run.resume(approve="all")
+    while not journal.away:
+        await asyncio.sleep(0)
+    journal._from, journal.away = "never", False
+    async with asyncio.timeout(10):
+        assert (await again).kind == "succeeded" and again.error is None
 
 
 async def test_a_pause_is_answered_by_a_journal_that_comes_back() -> None:
