@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from functools import cache
 from typing import Any
 
 import pytest
@@ -20,28 +18,21 @@ from agents_progress.messages import MESSAGES
 from agents_progress.testing import call, text, turn
 from agents_progress.testing.contract.logs import Log
 from agents_progress.view import RunView
-from tests.browser.node import HERE, NODE, needs_node, node
+from tests.browser.node import HERE, NODE, needs_node, node, played, scenarios_of
 
 pytestmark = needs_node
 
-SCENARIOS = re.findall(r'^scenario\("(.+)",', (HERE / "client.mjs").read_text(encoding="utf-8"), flags=re.MULTILINE)
-
-
-@cache
-def played() -> dict[str, str | None]:
-    """What became of each scenario; all are played once."""
-    results: dict[str, str | None] = json.loads(node(str(HERE / "client.mjs")))
-    return results
+SCENARIOS = scenarios_of("client.mjs")
 
 
 def test_every_scenario_is_played() -> None:
-    assert list(played()) == SCENARIOS
+    assert list(played("client.mjs")) == SCENARIOS
     assert len(SCENARIOS) == 35
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_client_holds_that(scenario: str) -> None:
-    assert played()[scenario] is None, played()[scenario]
+    assert played("client.mjs")[scenario] is None, played("client.mjs")[scenario]
 
 
 # Against the real server.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cache
 from typing import Any
 
 import httpx
@@ -20,28 +18,21 @@ from agents_progress.journal import MemoryJournal
 from agents_progress.testing import call, text, turn
 from agents_progress.testing.contract.logs import Log
 from agents_progress.view import RunView
-from tests.browser.node import HERE, NODE, needs_node, node
+from tests.browser.node import HERE, NODE, needs_node, played, scenarios_of
 
 pytestmark = needs_node
 
-SCENARIOS = re.findall(r'^scenario\("(.+)",', (HERE / "task.mjs").read_text(encoding="utf-8"), flags=re.MULTILINE)
-
-
-@cache
-def played() -> dict[str, str | None]:
-    """What became of each scenario; all are played once."""
-    results: dict[str, str | None] = json.loads(node(str(HERE / "task.mjs")))
-    return results
+SCENARIOS = scenarios_of("task.mjs")
 
 
 def test_every_scenario_is_played() -> None:
-    assert list(played()) == SCENARIOS
+    assert list(played("task.mjs")) == SCENARIOS
     assert len(SCENARIOS) == 43
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_task_is_followed_so_that(scenario: str) -> None:
-    assert played()[scenario] is None, played()[scenario]
+    assert played("task.mjs")[scenario] is None, played("task.mjs")[scenario]
 
 
 # Against the real server.

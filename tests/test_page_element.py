@@ -5,16 +5,14 @@ How it behaves in a browser is tested in tests/page.
 
 from __future__ import annotations
 
-import json
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.browser.node import HERE, PAGE, needs_node, node
+from tests.browser.node import PAGE, needs_node, played, scenarios_of
 
-SCENARIOS = re.findall(r'^scenario\("(.+)",', (HERE / "element.mjs").read_text(encoding="utf-8"), flags=re.MULTILINE)
+SCENARIOS = scenarios_of("element.mjs")
 MODULES = sorted(PAGE.glob("*.js"))
 DOCUMENTATION = Path(__file__).parents[1] / "docs/page.md"
 MARKUP = re.compile(
@@ -25,23 +23,16 @@ MARKUP = re.compile(
 """Ways from a text to markup, code or inline style."""
 
 
-@cache
-def played() -> dict[str, str | None]:
-    """What became of each scenario; all are played once."""
-    results: dict[str, str | None] = json.loads(node(str(HERE / "element.mjs")))
-    return results
-
-
 @needs_node
 def test_every_scenario_is_played() -> None:
-    assert list(played()) == SCENARIOS
+    assert list(played("element.mjs")) == SCENARIOS
     assert len(SCENARIOS) == 12
 
 
 @needs_node
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_element_holds_that(scenario: str) -> None:
-    assert played()[scenario] is None, played()[scenario]
+    assert played("element.mjs")[scenario] is None, played("element.mjs")[scenario]
 
 
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: file.name)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -50,3 +52,15 @@ def driven(driver: str, cases: Sequence[Any], folder: Path) -> list[Any]:
     answers = [json.loads(line) for line in node(str(HERE / driver), str(asked)).split("\n") if line]
     assert len(answers) == len(cases)
     return answers
+
+
+def scenarios_of(driver: str) -> list[str]:
+    """What the scenarios of a driver are called, in their order."""
+    return re.findall(r'^scenario\("(.+)",', (HERE / driver).read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+@cache
+def played(driver: str) -> dict[str, str | None]:
+    """What became of each scenario of a driver; all are played once."""
+    results: dict[str, str | None] = json.loads(node(str(HERE / driver)))
+    return results
