@@ -14,11 +14,11 @@ from typing import Any, Literal, get_args
 import pytest
 
 from agents_progress import asking
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.reactions import Accepted, Grant, Ignored, Known, Quarantined
-from agents_progress.effects.reactions_entry import MOVES, State, Verb, entry_of
-from agents_progress.effects.reactions_sqlite import SQLiteReactionStore
-from agents_progress.effects.reactions_store import Writing
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.entry import MOVES, State, Verb, entry_of
+from agents_progress.effects.reactions.sqlite import SQLiteReactionStore
+from agents_progress.effects.reactions.store import Writing
 from agents_progress.effects.words import STEPS, STOPPED
 from agents_progress.errors import (
     AnswerNotUsed,

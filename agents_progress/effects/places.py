@@ -7,9 +7,9 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
-from agents_progress.effects.reactions_memory import MemoryReactionStore
-from agents_progress.effects.reactions_store import ReactionStore
+from agents_progress.effects.ledger.memory import MemoryLedger
+from agents_progress.effects.reactions.memory import MemoryReactionStore
+from agents_progress.effects.reactions.store import ReactionStore
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal, MemoryJournal, open_journal
 
@@ -46,12 +46,12 @@ def kept_beside(journal: Journal) -> Ledger | None:
     """
     match type(journal).__name__:
         case "SQLiteJournal":
-            from agents_progress.effects.ledger_sqlite import SQLiteLedger
+            from agents_progress.effects.ledger.sqlite import SQLiteLedger
 
             path: str = journal.path  # type: ignore[attr-defined]
             return _shared(("sqlite", path), SQLiteLedger(path))
         case "PostgresJournal":
-            from agents_progress.effects.ledger_postgres import PostgresLedger
+            from agents_progress.effects.ledger.postgres import PostgresLedger
 
             address = journal.address  # type: ignore[attr-defined]
             return _shared(("postgres", address), PostgresLedger(address))
@@ -66,12 +66,12 @@ def reactions_beside(journal: Journal) -> ReactionStore:
         case "MemoryJournal":
             return MemoryReactionStore()
         case "SQLiteJournal":
-            from agents_progress.effects.reactions_sqlite import SQLiteReactionStore
+            from agents_progress.effects.reactions.sqlite import SQLiteReactionStore
 
             path: str = journal.path  # type: ignore[attr-defined]
             return _shared(("reactions", path), SQLiteReactionStore(path))
         case "PostgresJournal":
-            from agents_progress.effects.reactions_postgres import PostgresReactionStore
+            from agents_progress.effects.reactions.postgres import PostgresReactionStore
 
             address = journal.address  # type: ignore[attr-defined]
             return _shared(("reactions", address), PostgresReactionStore(address))

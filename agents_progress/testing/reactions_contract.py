@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.reactions_store import Document, Line, ReactionStore, Writing
+from agents_progress.effects.reactions.store import Document, Line, ReactionStore, Writing
 from agents_progress.errors import JournalClosed
 from agents_progress.journal.base import Scope
 

@@ -23,7 +23,7 @@ from agents_progress.claim import follower, next_run_id
 from agents_progress.decorate import Decorated
 from agents_progress.effects.entry import DidNotHappen, Finding, Happened
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.once import once
 from agents_progress.effects.places import ledger_beside
 from agents_progress.errors import AlreadyResumed, NotPaused
@@ -206,8 +206,8 @@ def warm() -> None:
     set_tracing_disabled(True)
     import psycopg
 
-    import agents_progress.effects.ledger_postgres
-    import agents_progress.effects.ledger_sqlite
+    import agents_progress.effects.ledger.postgres
+    import agents_progress.effects.ledger.sqlite
     import agents_progress.journal.postgres
     import agents_progress.journal.sqlite
 

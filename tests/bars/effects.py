@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from agents_progress.effects.entry import DidNotHappen, Entry, Happened
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.once import once
 from agents_progress.effects.places import open_ledger
 

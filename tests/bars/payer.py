@@ -22,7 +22,7 @@ from agents import Agent, Runner, RunResultStreaming, function_tool, set_tracing
 from agents_progress import progress
 from agents_progress.effects.entry import DidNotHappen, Finding, Happened
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.once import effect_key, once, worded
 from agents_progress.effects.places import ledger_beside
 from agents_progress.journal import Journal, MemoryJournal
@@ -189,8 +189,8 @@ def warm() -> None:
     set_tracing_disabled(True)
     import psycopg
 
-    import agents_progress.effects.ledger_postgres
-    import agents_progress.effects.ledger_sqlite
+    import agents_progress.effects.ledger.postgres
+    import agents_progress.effects.ledger.sqlite
     import agents_progress.journal.postgres
     import agents_progress.journal.sqlite
 

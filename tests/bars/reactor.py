@@ -19,11 +19,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from agents_progress.effects import reactions as engine
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.places import reactions_beside
-from agents_progress.effects.reactions import Case, Grant, Reaction, Reactions, Receipt, Record
-from agents_progress.effects.reactions_store import ReactionStore
+from agents_progress.effects.reactions import Case, Grant, Reaction, Reactions, Receipt, Record, engine
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.store import ReactionStore
 from agents_progress.journal import Journal, MemoryJournal
 
 from .places import Place
@@ -232,8 +231,8 @@ def warm() -> None:
     """What the first run of a process costs, every child has behind it."""
     import psycopg
 
-    import agents_progress.effects.reactions_postgres
-    import agents_progress.effects.reactions_sqlite
+    import agents_progress.effects.reactions.postgres
+    import agents_progress.effects.reactions.sqlite
     import agents_progress.journal.postgres
     import agents_progress.journal.sqlite
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from agents_progress.effects.keys import digest
-from agents_progress.effects.reactions_entry import Entry, Found
-from agents_progress.effects.reactions_grant import Grant, Wanted, held, objection
-from agents_progress.effects.reactions_notice import Notification
-from agents_progress.effects.reactions_store import Document, Line, Writing
+from agents_progress.effects.reactions.entry import Entry, Found
+from agents_progress.effects.reactions.grant import Grant, Wanted, held, objection
+from agents_progress.effects.reactions.notice import Notification
+from agents_progress.effects.reactions.store import Document, Line, Writing
 
 FRESH_S: Final = 86_400.0
 AHEAD_S: Final = 60.0

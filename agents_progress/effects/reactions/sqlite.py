@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.reactions_sql import Statements, document_of, line_of, tables, terms, values_of
-from agents_progress.effects.reactions_store import Document, Line, ReactionStore, Rule, T
+from agents_progress.effects.reactions.sql import Statements, document_of, line_of, tables, terms, values_of
+from agents_progress.effects.reactions.store import Document, Line, ReactionStore, Rule, T
 from agents_progress.effects.sqlite_link import SQLiteLink, transaction
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.sqlite_file import wipe

@@ -9,7 +9,7 @@ from dataclasses import replace
 from threading import RLock
 
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.reactions_store import Document, Line, ReactionStore, Rule, T
+from agents_progress.effects.reactions.store import Document, Line, ReactionStore, Rule, T
 from agents_progress.errors import JournalClosed
 from agents_progress.journal.base import EVERYTHING, Scope
 

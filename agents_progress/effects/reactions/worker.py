@@ -17,11 +17,11 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from agents_progress.claim import next_run_id
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.entry import Hold
 from agents_progress.effects.keys import canonical
-from agents_progress.effects.reactions_entry import Entry
-from agents_progress.effects.reactions_runs import (
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.entry import Entry
+from agents_progress.effects.reactions.runs import (
     QUESTION,
     SUBMIT,
     UNCERTAIN,
@@ -32,8 +32,8 @@ from agents_progress.effects.reactions_runs import (
     question,
     told,
 )
-from agents_progress.effects.reactions_store import ReactionStore, Rule, Writing
-from agents_progress.effects.reactions_terms import Case, Decorated, Reaction, Receipt, Record, same
+from agents_progress.effects.reactions.store import ReactionStore, Rule, Writing
+from agents_progress.effects.reactions.terms import Case, Decorated, Reaction, Receipt, Record, same
 from agents_progress.errors import (
     AlreadyEnded,
     AlreadyResumed,

@@ -7,8 +7,8 @@ from typing import Final
 
 from agents_progress.effects.entry import Hold
 from agents_progress.effects.postgres_link import LOCK, LOCK_SHARED, NOW, Database, PostgresLink, time_of, transaction
-from agents_progress.effects.reactions_sql import TABLE, Statements, document_of, line_of, tables, terms, values_of
-from agents_progress.effects.reactions_store import Document, Line, ReactionStore, Rule, T
+from agents_progress.effects.reactions.sql import TABLE, Statements, document_of, line_of, tables, terms, values_of
+from agents_progress.effects.reactions.store import Document, Line, ReactionStore, Rule, T
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.postgres_address import Address
 

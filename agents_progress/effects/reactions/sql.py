@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.reactions_store import Document, Line
+from agents_progress.effects.reactions.store import Document, Line
 from agents_progress.effects.tables import Tables
 from agents_progress.journal.base import Scope
 
