@@ -6,11 +6,8 @@ The bank is a file: a line for each payment that was really made. It forbids no 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -29,6 +26,7 @@ from agents_progress.journal import Journal, MemoryJournal
 from agents_progress.testing import ScriptedAPI, call, text, turn
 
 from .places import Place
+from .stories import Mortal, alone
 
 _CHANGES: Final = {"begin": "take the effect", "succeed": "record that it happened", "resolve": "record what was found"}
 _MOMENTS: Final = "before", "within the transaction of", "before the commit of", "after"
@@ -60,18 +58,12 @@ def pay(bank: Path) -> None:
     os.close(to)
 
 
-class Life:
+class Life(Mortal):
     """One process: what it does, and where it ends."""
 
     def __init__(self, about: Mapping[str, Any]) -> None:
-        self.about = about
-        self.bank = Path(about["bank"])
+        super().__init__(about)
         self._doing = threading.local()
-
-    def reached(self, step: str) -> None:
-        if step == self.about["step"]:
-            os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(60)
 
     # The tool.
 
@@ -175,7 +167,7 @@ class Life:
         await run.closed()
         await journal.close()
         ledger.close()
-        Path(self.about["told"]).write_text(json.dumps(told))
+        self.tell(told)
 
 
 def live(about: Mapping[str, Any]) -> None:
@@ -197,5 +189,4 @@ def warm() -> None:
     assert psycopg and agents_progress
     about = {"bank": os.devnull, "step": "", "asks": True, "kind": "async", "lease_s": 5.0, "run_id": "warm"}
     asyncio.run(Life({**about, "told": os.devnull}).live(MemoryJournal(), MemoryLedger()))
-    while threading.active_count() > 1:  # the keeper's thread ends by itself
-        time.sleep(0.01)
+    alone()
