@@ -139,9 +139,7 @@ class Options:
         if not isinstance(self.keep_pauses, bool | Seal):
             raise UsageError(f"keep_pauses is True, False or a Seal, not {type(self.keep_pauses).__name__}")
         if self.keep_context is not None and not _is_pair(self.keep_context):
-            raise UsageError(
-                "keep_context is a pair of functions: context to JSON mapping, and mapping to context"
-            )
+            raise UsageError("keep_context is a pair of functions: context to JSON mapping, and mapping to context")
         for name, members in (("approve_blind", "tools"), ("answerers", "actors")):
             if isinstance(given := getattr(self, name), str):
                 raise UsageError(f"{name} names {members}; write [{given!r}]")

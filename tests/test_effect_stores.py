@@ -14,6 +14,7 @@ import pytest
 from agents_progress.effects.ledger.sqlite import SQLiteLedger
 from agents_progress.effects.reactions.sqlite import SQLiteReactionStore
 from agents_progress.errors import JournalUnavailable, JournalUnreadable
+from agents_progress.journal import sqlite_file
 from agents_progress.testing.ledger_contract import effect
 from agents_progress.testing.reactions_contract import document, put
 from tests.test_postgres_journal import Store, server, store  # noqa: F401 - fixtures
@@ -71,6 +72,22 @@ def test_tables_of_another_version_are_refused(kind: Kind, tmp_path: Path) -> No
     kept = kind.in_file(tmp_path / "e.db")
     with pytest.raises(JournalUnreadable, match="version 2"):
         kind.write(kept)
+    kept.close()
+
+
+@EACH
+def test_a_file_is_asked_whether_it_holds_something_without_being_made(kind: Kind, tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    kept = kind.in_file(path)
+    assert not kept.exists()
+    assert list(tmp_path.iterdir()) == []
+    sqlite_file.connect(str(path), create=True).close()
+    assert not kept.exists()
+    journal = sqlite_file.connect(str(path), create=False)
+    assert not {name for (name,) in journal.execute("SELECT name FROM sqlite_master") if name.startswith("progress")}
+    journal.close()
+    kind.write(kept)
+    assert kept.exists()
     kept.close()
 
 

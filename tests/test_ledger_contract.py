@@ -115,19 +115,6 @@ def test_a_file_is_its_owners_alone_and_a_journal_of_an_older_release_gets_its_t
     ledger.close()
 
 
-def test_a_file_is_asked_whether_it_holds_a_ledger_without_being_made(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    ledger = SQLiteLedger(path)
-    assert not ledger.exists()
-    assert list(tmp_path.iterdir()) == []
-    sqlite_file.connect(str(path), create=True).close()
-    assert not ledger.exists()
-    journal = sqlite_file.connect(str(path), create=False)
-    assert not {name for (name,) in journal.execute("SELECT name FROM sqlite_master") if name.startswith("progress")}
-    journal.close()
-    ledger.close()
-
-
 def test_a_forked_process_opens_its_own_connections(tmp_path: Path) -> None:
     ledger = SQLiteLedger(tmp_path / "e.db")
     hold = begun(ledger, effect())

@@ -691,7 +691,7 @@ async def test_workers_stop_when_they_are_cancelled_and_others_go_on() -> None:
 
 def test_every_reason_for_which_a_reaction_stops_has_words_in_both_languages() -> None:
     folder = Path(rules.__file__).parent
-    code = "".join(path.read_text() for path in folder.glob("reactions*.py"))
+    code = "".join(path.read_text() for path in folder.glob("*.py"))
     named = set(re.findall(r'"((?:grant|who|resource|action|source|prepare|empty|bad|result|given)_[a-z_]+)"', code))
     reasons = named - {"given_up"} - {"grant_given"}
     assert reasons == set(STOPPED) - {"given_up", "other"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from threading import Lock
 from typing import Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from agents_progress.effects.ledger import Ledger
 from agents_progress.effects.ledger.memory import MemoryLedger
@@ -16,6 +17,7 @@ from agents_progress.journal import Journal, MemoryJournal, open_journal
 Kept = TypeVar("Kept", bound="Ledger | ReactionStore")
 
 _opened: Final[dict[Hashable, Ledger | ReactionStore]] = {}
+_in_memory: Final[WeakKeyDictionary[Journal, ReactionStore]] = WeakKeyDictionary()
 _opening: Final = Lock()
 
 
@@ -59,12 +61,22 @@ def kept_beside(journal: Journal) -> Ledger | None:
 
 
 def reactions_beside(journal: Journal) -> ReactionStore:
-    """The reactions in the store of a journal; beside one in memory, a new one. Raises :exc:`UsageError` for a
-    journal whose store keeps none.
-    """
+    """The reactions in the store of a journal. Raises :exc:`UsageError` for a journal whose store keeps none."""
+    store = reactions_kept_beside(journal)
+    if store is None:
+        raise UsageError(
+            f"reactions cannot be kept in a {type(journal).__name__}; name a store: Reactions(..., store=...), "
+            "or a journal in 'sqlite:///FILE' or 'postgresql://...'"
+        )
+    return store
+
+
+def reactions_kept_beside(journal: Journal) -> ReactionStore | None:
+    """The reactions in the store of a journal, None where none are kept. Those in memory end with their journal."""
     match type(journal).__name__:
         case "MemoryJournal":
-            return MemoryReactionStore()
+            with _opening:
+                return _in_memory.setdefault(journal, MemoryReactionStore())
         case "SQLiteJournal":
             from agents_progress.effects.reactions.sqlite import SQLiteReactionStore
 
@@ -75,10 +87,7 @@ def reactions_beside(journal: Journal) -> ReactionStore:
 
             address = journal.address  # type: ignore[attr-defined]
             return _shared(("reactions", address), PostgresReactionStore(address))
-    raise UsageError(
-        f"reactions cannot be kept in a {type(journal).__name__}; name a store: Reactions(..., store=...), "
-        "or a journal in 'sqlite:///FILE' or 'postgresql://...'"
-    )
+    return None
 
 
 def _shared(place: Hashable, made: Kept) -> Kept:

@@ -32,6 +32,7 @@ from agents_progress.clock import Clock
 from agents_progress.effects.places import reactions_beside
 from agents_progress.effects.reactions import entry as rules
 from agents_progress.effects.reactions.entry import Entry, Finding, entry_of
+from agents_progress.effects.reactions.erasing import erase_task
 from agents_progress.effects.reactions.grant import Grant, permitted, revoked
 from agents_progress.effects.reactions.heard import Heard, heard
 from agents_progress.effects.reactions.inbox import Ignored, Quarantined, Receipted, names, received
@@ -251,11 +252,9 @@ class Reactions:
 
     async def erase(self, task_id: str) -> bool:
         """Remove what is stored of a reaction, and stop it. That there was one stays, so that its notification does not
-        begin it again. Its runs are the journal's to erase.
+        begin it again. :func:`agents_progress.retention.erase` erases its runs with it.
         """
-        done = await self._asked(lambda: self.store.change([task_id], rules.erased))
-        await self._asked(self.store.wipe)
-        return done
+        return bool(await self._asked(lambda: erase_task(self.store, task_id)))
 
     # How.
 

@@ -21,6 +21,7 @@ from agents_progress.effects.entry import Hold
 from agents_progress.effects.keys import canonical
 from agents_progress.effects.reactions import entry as rules
 from agents_progress.effects.reactions.entry import Entry
+from agents_progress.effects.reactions.erasing import erase_task
 from agents_progress.effects.reactions.runs import (
     QUESTION,
     SUBMIT,
@@ -106,7 +107,7 @@ class Worker:
         except (LeaseHeld, AlreadyEnded, AlreadyResumed):  # the run before has its owner still
             await self._let_go(entry, AGAIN_S)
         except RunErased:
-            await self._asked(lambda: self._store.change([entry.task_id], rules.erased))
+            await self._asked(lambda: erase_task(self._store, entry.task_id))
         except JournalError as error:
             logger.warning("reaction %s waits: %s", entry.task_id, type(error).__name__)
             await self._let_go(entry, AGAIN_AT_MOST_S)
