@@ -290,7 +290,10 @@ class ReactionRefused(ReactionError):
     """
 
     def __init__(self, code: str) -> None:
-        super().__init__(f"this was not used ({code}); look at the reaction again")
+        why = f"this was not used ({code}); look at the reaction again"
+        if code == "may_have_happened":
+            why = "this does not stop (may_have_happened); it is not submitted again, and its receipt is looked for"
+        super().__init__(why)
         self.code = code
 
 
