@@ -195,16 +195,17 @@ class Progress:
         Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds),
         ``disclosure``, ``approve_blind`` (names of tools whose calls a person may approve without being shown their
         details), ``keep_pauses`` (whether the journal that was named keeps what another process needs to go on with a
-        paused run, inputs and outputs included; a :class:`~agents_progress.sealing.Seal` seals that), ``approval_ttl``
-        (how long a question can be answered, in seconds), ``approval_kinds`` (tool name to what a question about it is
-        for, "approval" by default), ``answerers`` (the only actors who may answer, or a function that gives them for
-        the name of a tool, None for anybody), ``titles`` (tool name to text), ``title`` (of the run), ``sinks`` (called
-        with each envelope), ``coalesce``, ``caps``, ``run_id``, ``task_id``, ``owner``, ``tenant``, ``labels``,
-        ``deadline``, ``settle``, ``patience`` with a journal that is away (all in seconds), ``unknown_items`` ("block"
-        or "note"), ``language`` ("en" or "zh"), ``clock``; ``unread`` (a run that nobody iterates here, or touches in
-        the journal, for so many seconds is cancelled; to await it is not to read it); ``exclusive`` (a key that one
-        live run of a tenant holds at a time, for :meth:`Decorated.start`, which waits for it ``exclusive_wait``
-        seconds).
+        paused run, inputs and outputs included; a :class:`~agents_progress.sealing.Seal` seals that), ``keep_context``
+        (a pair of functions that keeps the context of the tools with it: context to JSON mapping, and back; without it
+        the body makes the context anew), ``approval_ttl`` (how long a question can be answered, in seconds),
+        ``approval_kinds`` (tool name to what a question about it is for, "approval" by default), ``answerers`` (the
+        only actors who may answer, or a function that gives them for the name of a tool, None for anybody), ``titles``
+        (tool name to text), ``title`` (of the run), ``sinks`` (called with each envelope), ``coalesce``, ``caps``,
+        ``run_id``, ``task_id``, ``owner``, ``tenant``, ``labels``, ``deadline``, ``settle``, ``patience`` with a
+        journal that is away (all in seconds), ``unknown_items`` ("block" or "note"), ``language`` ("en" or "zh"),
+        ``clock``; ``unread`` (a run that nobody iterates here, or touches in the journal, for so many seconds is
+        cancelled; to await it is not to read it); ``exclusive`` (a key that one live run of a tenant holds at a time,
+        for :meth:`Decorated.start`, which waits for it ``exclusive_wait`` seconds).
 
         Without ``verify`` a succeeded run stays `checking`: nothing is done until the application says so.
         """

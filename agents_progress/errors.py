@@ -290,7 +290,10 @@ class ReactionRefused(ReactionError):
     """
 
     def __init__(self, code: str) -> None:
-        super().__init__(f"this was not used ({code}); look at the reaction again")
+        why = f"this was not used ({code}); look at the reaction again"
+        if code == "may_have_happened":
+            why = "this does not stop (may_have_happened); it is not submitted again, and its receipt is looked for"
+        super().__init__(why)
         self.code = code
 
 
@@ -342,6 +345,7 @@ _NOT_HERE: Final[Mapping[str, str]] = {
     "other_function": "another function started it; resume it by that one",
     "arguments": "its stored arguments do not fit the function any more; deploy the one that started it",
     "no_call": "the function started no streamed run; deploy the one that started it",
+    "context": "its stored context cannot be made again; give `keep_context` the pair that it was kept with",
     "state": "its stored state cannot be loaded with the agents that are here; deploy those that it started with",
     "tool": "the tool that it asks for is not here; deploy the agent that has it",
     "call_differs": "its stored call is not the one that was asked about; nothing was approved",
@@ -353,8 +357,8 @@ _NOT_HERE: Final[Mapping[str, str]] = {
 class NotResumableHere(ResumeError):
     """A paused run cannot be continued in this process. It stays as it is, and no answer was used up.
 
-    ``code`` says why: one of `nothing_kept`, `other_function`, `arguments`, `no_call`, `state`, `tool`, `call_differs`,
-    `sealed` and `tampered`.
+    ``code`` says why: one of `nothing_kept`, `other_function`, `arguments`, `no_call`, `context`, `state`, `tool`,
+    `call_differs`, `sealed` and `tampered`.
     """
 
     def __init__(self, run_id: str, code: str) -> None:

@@ -19,7 +19,7 @@ from agents_progress.errors import UsageError
 from agents_progress.events import is_run_id
 from agents_progress.journal import Journal, MemoryJournal, Origin, open_journal
 from agents_progress.messages import LANGUAGES, Language
-from agents_progress.pausing import Answerers
+from agents_progress.pausing import Answerers, KeptContext
 from agents_progress.payloads import Parent
 from agents_progress.plan import Plan, Sink
 from agents_progress.prices import Price, checked_prices
@@ -53,6 +53,7 @@ class Given(TypedDict, total=False):
     disclosure: Disclosure
     approve_blind: Collection[str]
     keep_pauses: bool | Seal
+    keep_context: KeptContext | None
     approval_ttl: float | None
     approval_kinds: Mapping[str, Kind]
     answerers: Answerers | None
@@ -88,6 +89,7 @@ class Options:
     disclosure: Disclosure = field(default_factory=Disclosure)
     approve_blind: Collection[str] = ()
     keep_pauses: bool | Seal = False
+    keep_context: KeptContext | None = None
     approval_ttl: float | None = None
     approval_kinds: Mapping[str, Kind] = field(default_factory=dict)
     answerers: Answerers | None = None
@@ -136,6 +138,8 @@ class Options:
             raise UsageError(f"{min(wrong)!r:.80} is no kind of question; there are {', '.join(get_args(Kind))}")
         if not isinstance(self.keep_pauses, bool | Seal):
             raise UsageError(f"keep_pauses is True, False or a Seal, not {type(self.keep_pauses).__name__}")
+        if self.keep_context is not None and not _is_pair(self.keep_context):
+            raise UsageError("keep_context is a pair of functions: context to JSON mapping, and mapping to context")
         for name, members in (("approve_blind", "tools"), ("answerers", "actors")):
             if isinstance(given := getattr(self, name), str):
                 raise UsageError(f"{name} names {members}; write [{given!r}]")
@@ -165,6 +169,7 @@ class Options:
             blind,
             self._expires_at,
             self.approval_kinds,
+            None if self.keep_context is None else self.keep_context[0],
         )
 
     def _expires_at(self) -> str | None:
@@ -223,6 +228,10 @@ class Options:
             given=chosen == self.run_id,
             shared=self.journal is not None,
         )
+
+
+def _is_pair(given: object) -> bool:
+    return isinstance(given, tuple) and len(given) == 2 and all(map(callable, given))
 
 
 def _is_first_id(run_id: str) -> bool:

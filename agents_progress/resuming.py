@@ -118,6 +118,8 @@ async def load(function: Callable[..., Any], options: Options, journal: Journal,
         raise NotResumableHere(run_id, "other_function")
     kept = opened(pause, await _ending(journal, run_id, view.seq), options.keep_pauses)
     call = await _recalled(function, options, run_id, kept)
+    if "context" in kept.left:
+        call.change_context(_context(options, run_id, kept.left["context"]))
     state, carried = await loaded(run_id, call.agent, call.context, kept.left)
     asked = {each.interaction_id: each.digest for each in view.interactions.values() if each.decision is None}
     if asked != {question.interaction_id: question.digest for question in carried.questions}:
@@ -158,6 +160,16 @@ async def _recalled(function: Callable[..., Any], options: Options, run_id: str,
         except Recalled as found:
             return found
     raise NotResumableHere(run_id, "no_call")
+
+
+def _context(options: Options, run_id: str, kept: Mapping[str, Any]) -> Any:
+    """The context of tools that was kept. Another one would not be what the run paused with."""
+    if options.keep_context is None:
+        raise NotResumableHere(run_id, "context")
+    try:
+        return options.keep_context[1](kept)
+    except Exception as error:  # the application's own
+        raise NotResumableHere(run_id, "context") from error
 
 
 def _require_shown(carried: Carried, decisions: Mapping[str, bool], shown: str | Mapping[str, str] | None) -> None:

@@ -93,7 +93,9 @@ class SDKSource(Generic[S]):
     def left(self) -> Mapping[str, Any]:
         from agents_progress.sdk.keeping import left  # which needs the words of this module
 
-        return left(self.result.to_state(), self.carried())
+        left_behind = left(self.result.to_state(), self.carried())
+        context, as_json = self.result.context_wrapper.context, self.part.reading.context_json
+        return left_behind if as_json is None or context is None else left_behind | {"context": dict(as_json(context))}
 
     def decided(self, state: Any) -> dict[str, bool]:
         """The decisions in the state with which the user's own code continues the run."""

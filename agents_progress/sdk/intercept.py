@@ -81,6 +81,11 @@ class Recalled(BaseException):
         self.context = kwargs.get("context")
         self._made = inner, agent, kwargs
 
+    def change_context(self, context: Any) -> None:
+        """Have the call made with another context than the body gave."""
+        inner, agent, kwargs = self._made
+        self.context, self._made = context, (inner, agent, {**kwargs, "context": context})
+
     def go_on(self, state: Any, reading: Reading, carried: Carried) -> StreamedSource:
         """Make the call with the state of a paused run as its input."""
         inner, agent, kwargs = self._made

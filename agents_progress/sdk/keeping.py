@@ -1,7 +1,8 @@
 """A paused SDK run as JSON, and back: the state, the calls that wait and the questions about them.
 
 Source of the facts: `RunState.to_json` and `from_json`, public in openai-agents 0.18 to 0.24. The application's context
-is not stored: the application's function makes it anew when it is called again.
+is not in the state, nor in that of a nested run: the application's function makes it anew when it is called again, or
+it is kept beside the state, as JSON of the application's own.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _AS_ENDING: Final = {"returned": "succeeded", "raised": "failed", "paused": "pau
 class Reading:
     """How SDK events are read: the application's titles and prices, what an unknown item means, the clock of durations,
     the tools that may be approved by somebody who is not shown what they get, and until when a question that is asked
-    now can be answered, and what those about a tool are for.
+    now can be answered, what those about a tool are for, and what makes JSON of the context of tools, None for none.
     """
 
     title_of: Callable[[str], str]
@@ -44,6 +44,7 @@ class Reading:
     approve_blind: frozenset[str] = frozenset()
     expires_at: Callable[[], str | None] = lambda: None
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    context_json: Callable[[Any], Mapping[str, Any]] | None = None
 
 
 class Part:

@@ -7,13 +7,8 @@ It starts a run that asks, or answers one that paused elsewhere, or finishes wha
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import signal
-import threading
-import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from agents import Agent, Runner, RunResultStreaming, function_tool, set_tracing_disabled
@@ -23,7 +18,7 @@ from agents_progress.claim import follower, next_run_id
 from agents_progress.decorate import Decorated
 from agents_progress.effects.entry import DidNotHappen, Finding, Happened
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.once import once
 from agents_progress.effects.places import ledger_beside
 from agents_progress.errors import AlreadyResumed, NotPaused
@@ -34,6 +29,7 @@ from agents_progress.testing import ScriptedAPI, call, text, turn
 
 from .payer import paid, pay
 from .places import Place
+from .stories import Mortal, alone
 
 ASKING: Final = (
     "before what the pause leaves behind is stored",
@@ -59,17 +55,8 @@ ANSWERING: Final = (
 """The steps of the process that answers."""
 
 
-class Life:
+class Life(Mortal):
     """One process: what it does, and where it ends."""
-
-    def __init__(self, about: Mapping[str, Any]) -> None:
-        self.about = about
-        self.bank = Path(about["bank"])
-
-    def reached(self, step: str) -> None:
-        if step and step == self.about["step"]:
-            os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(60)
 
     def work(self, journal: Journal, ledger: Ledger, asks: bool) -> Decorated[...]:
         def ask_bank(key: str, arguments: Mapping[str, Any]) -> Finding:
@@ -129,7 +116,7 @@ class Life:
         told = await getattr(self, self.about["does"])(journal, ledger)
         await journal.close()
         ledger.close()
-        Path(self.about["told"]).write_text(json.dumps(told))
+        self.tell(told)
 
     async def ask(self, journal: Journal, ledger: Ledger) -> dict[str, Any]:
         """A run that pauses."""
@@ -206,13 +193,12 @@ def warm() -> None:
     set_tracing_disabled(True)
     import psycopg
 
-    import agents_progress.effects.ledger_postgres
-    import agents_progress.effects.ledger_sqlite
+    import agents_progress.effects.ledger.postgres
+    import agents_progress.effects.ledger.sqlite
     import agents_progress.journal.postgres
     import agents_progress.journal.sqlite
 
     assert psycopg and agents_progress
     about = {"bank": os.devnull, "step": "", "does": "ask", "lease_s": 5.0, "run_id": "warm", "told": os.devnull}
     asyncio.run(Life(about).live(MemoryJournal(), MemoryLedger()))
-    while threading.active_count() > 1:  # the keeper's thread ends by itself
-        time.sleep(0.01)
+    alone()

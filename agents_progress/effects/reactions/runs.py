@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from agents_progress.disclosure import Draft
-from agents_progress.effects.reactions_entry import Entry
+from agents_progress.effects.reactions.entry import Entry
 from agents_progress.effects.words import STEPS, STOPPED
 from agents_progress.errors import EffectUncertain, NotRepeatable
 from agents_progress.messages import Language

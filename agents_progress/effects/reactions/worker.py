@@ -17,11 +17,12 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from agents_progress.claim import next_run_id
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.entry import Hold
 from agents_progress.effects.keys import canonical
-from agents_progress.effects.reactions_entry import Entry
-from agents_progress.effects.reactions_runs import (
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.entry import Entry
+from agents_progress.effects.reactions.erasing import erase_task
+from agents_progress.effects.reactions.runs import (
     QUESTION,
     SUBMIT,
     UNCERTAIN,
@@ -32,8 +33,8 @@ from agents_progress.effects.reactions_runs import (
     question,
     told,
 )
-from agents_progress.effects.reactions_store import ReactionStore, Rule, Writing
-from agents_progress.effects.reactions_terms import Case, Decorated, Reaction, Receipt, Record, same
+from agents_progress.effects.reactions.store import ReactionStore, Rule, Writing
+from agents_progress.effects.reactions.terms import Case, Decorated, Reaction, Receipt, Record, same
 from agents_progress.errors import (
     AlreadyEnded,
     AlreadyResumed,
@@ -106,7 +107,7 @@ class Worker:
         except (LeaseHeld, AlreadyEnded, AlreadyResumed):  # the run before has its owner still
             await self._let_go(entry, AGAIN_S)
         except RunErased:
-            await self._asked(lambda: self._store.change([entry.task_id], rules.erased))
+            await self._asked(lambda: erase_task(self._store, entry.task_id))
         except JournalError as error:
             logger.warning("reaction %s waits: %s", entry.task_id, type(error).__name__)
             await self._let_go(entry, AGAIN_AT_MOST_S)
