@@ -164,6 +164,25 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """Where a stream stops, whatever should have followed: after so many frames, in the way of `step`."""
+
+    after: int
+    step: Cut | HangUp
+
+    def of(self, frames: Iterator[Frame | Step]) -> Iterator[Frame | Step]:
+        """The frames and steps until there, and how it stops."""
+        left = self.after
+        for frame in frames:
+            if isinstance(frame, dict | str):
+                left -= 1
+                if left < 0:
+                    break
+            yield frame
+        yield self.step
+
+
+@dataclass(frozen=True)
 class Turn:
     """One model response, which is one HTTP request. Made by `turn`, `raw_turn`, `http_error`, `connection_error`."""
 
@@ -173,6 +192,7 @@ class Turn:
     http_status: int = 200
     error: JSON | None = None
     reachable: bool = True
+    stop: Stop | None = None
 
     def played(self) -> tuple[Piece, ...]:
         """The pieces with the ending that was left out, and with the item statuses that the ending implies."""
@@ -327,6 +347,14 @@ def turn(*pieces: Piece, usage: Usage | None = Usage(10, 5)) -> Turn:
 def raw_turn(*pieces: RawEvent | Step) -> Turn:
     """A stream that carries the given frames and nothing else; with no pieces, a 200 with an empty body."""
     return Turn(pieces, framed=False)
+
+
+def stopped(turn: Turn, after: int, step: Cut | HangUp) -> Turn:
+    """The same turn, whose stream stops after so many frames: `stopped(answer, 3, cut())`, or `hang_up()`.
+
+    A turn that has no more frames stops behind its last one. An answer that is not streamed is not stopped.
+    """
+    return replace(turn, stop=Stop(after, step))
 
 
 def http_error(status: int, message: str = "The request was refused.", *, code: str | None = None) -> Turn:
