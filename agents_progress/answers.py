@@ -96,13 +96,14 @@ def refuse(asked: Asked, reply: Reply) -> None:
     if any(len(said or "") > MOST_TEXT for said in (reply.text, reply.reason)):
         raise AnswerNotUsed("answer_too_long")
     if reply.approved:
-        _refuse_arguments(asked, reply.arguments)
+        refuse_arguments(asked, reply.arguments)
         _refuse_text(asked, reply)
     elif reply.text is not None or reply.arguments is not None:
         raise AnswerNotUsed("answer_unexpected")
 
 
-def _refuse_arguments(asked: Asked, arguments: object) -> None:
+def refuse_arguments(asked: Asked, arguments: object) -> None:
+    """Raise :exc:`AnswerNotUsed` for arguments that cannot be approved in the place of those that are asked about."""
     if arguments is None:
         return
     if asked.takes is None:
@@ -124,21 +125,23 @@ def _refuse_text(asked: Asked, reply: Reply) -> None:
             raise AnswerNotUsed("answer_missing")
     elif wanted == "refused":
         raise AnswerNotUsed("answer_unexpected")
-    elif wanted == "option":
-        details = asked.details if reply.arguments is None else arguments_text(reply.arguments)
-        if said not in options_of(details, asked.options_in):
-            raise AnswerNotUsed("not_an_option")
+    elif wanted == "option" and said not in options_offered(asked, reply.arguments):
+        raise AnswerNotUsed("not_an_option")
+
+
+def options_offered(asked: Asked, arguments: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+    """The options of a choice: those that were shown, or those of the arguments that are approved instead."""
+    return options_of(asked.details if arguments is None else arguments_text(arguments), asked.options_in)
 
 
 def options_of(details: str | None, argument: str | None) -> tuple[str, ...]:
-    """The options of a choice, in their order: what the named argument of a call lists. None where it lists none.
-
-    An option that is no text is offered as its JSON.
+    """The options of a choice, in their order and as an answer names them: the texts and whole numbers that the named
+    argument of a call lists. None where it lists none.
     """
     with suppress(ValueError, RecursionError, KeyError, TypeError):
         listed = json.loads(details or "")[argument]
         if isinstance(listed, list):
-            return tuple(each if isinstance(each, str) else _json(each) for each in listed)
+            return tuple(str(each) for each in listed if type(each) in (str, int))
     return ()
 
 

@@ -120,6 +120,11 @@ class Interaction:
     edited_from: str | None = None
 
     @property
+    def edited(self) -> bool:
+        """Whether other arguments were approved than those that were asked about."""
+        return self.decision is not None and self.edited_from is not None
+
+    @property
     def approvable(self) -> bool:
         """Whether whoever sees this row may approve what it asks. Rejecting is always possible."""
         return self.details is not None or self.approve_blind

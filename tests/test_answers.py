@@ -92,7 +92,7 @@ def test_every_kind_says_what_becomes_of_a_text_and_no_other_is_named() -> None:
 
 def test_the_options_of_a_choice_are_read_from_what_was_shown() -> None:
     assert options_of(SHOWN, "slots") == ("mon", "tue", "3")
-    assert options_of('{"slots": [{"day": "mon"}, true]}', "slots") == ('{"day": "mon"}', "true")
+    assert options_of('{"slots": [{"day": "mon"}, true, 1.0, 4]}', "slots") == ("4",), "no other thing has one name"
 
 
 def test_what_an_answer_carries_is_in_no_repr() -> None:
