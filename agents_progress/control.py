@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import Context
-from typing import Final, Protocol, cast, get_args
+from typing import Any, Final, Protocol, cast, get_args
 from weakref import WeakValueDictionary
 
+from agents_progress.answers import CARRIED
 from agents_progress.errors import JournalClosed, ProgressError, UnknownInteraction, UsageError
 from agents_progress.journal.base import Journal, Request
 from agents_progress.outcome import Outcome
@@ -41,7 +42,14 @@ class Steered(Protocol):
     def view(self) -> RunView: ...
     def cancel(self, mode: CancelMode = ..., actor: str | None = ...) -> object: ...
     def resume(
-        self, approve: str | Sequence[str] = ..., reject: str | Sequence[str] = ..., actor: str | None = ...
+        self,
+        approve: str | Sequence[str] = ...,
+        reject: str | Sequence[str] = ...,
+        actor: str | None = ...,
+        *,
+        arguments: Mapping[str, Mapping[str, Any]] | None = ...,
+        text: str | Mapping[str, str] | None = ...,
+        reason: str | Mapping[str, str] | None = ...,
     ) -> object: ...
 
 
@@ -127,7 +135,9 @@ class Watcher:
         question = run.view.interactions.get(interaction_id)
         if question is not None and request.body.get("digest") not in {None, question.digest}:
             raise UnknownInteraction(f"{interaction_id} asks for something else than what was answered")
-        run.resume(**{_DECISIONS[request.body["decision"]]: [interaction_id]}, actor=_actor(request))
+        said: dict[str, Any] = {name: {interaction_id: request.body[name]} for name in CARRIED if name in request.body}
+        said[_DECISIONS[request.body["decision"]]] = [interaction_id]
+        run.resume(**said, actor=_actor(request))
 
 
 def _actor(request: Request) -> str | None:

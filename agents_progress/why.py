@@ -31,7 +31,7 @@ def explain(view: RunView, row: RunRow | None, newest: RunRow | None = None) -> 
     ``row`` is what the journal knows of it, None where there is none; ``newest`` is the newest run of its task, when
     that goes on after a pause.
     """
-    found = [*_standing(view), *_ending(view), *_verdict(view), *_open(view)]
+    found = [*_standing(view), *_ending(view), *_verdict(view), *_open(view), *_edited(view)]
     if newest is not None:
         found += [Fact("continued", "as", newest.run_id), Fact("continued", "status", newest.status)]
     return [*found, *(_owner(row) if row is not None else ())]
@@ -144,6 +144,14 @@ def _open(view: RunView) -> Iterator[Fact]:
     for interaction in view.interactions.values():
         if interaction.decision is None:
             yield Fact("open", interaction.interaction_id, f"waits for an answer: {interaction.title}")
+
+
+def _edited(view: RunView) -> Iterator[Fact]:
+    """Calls that were approved with other arguments than those that were asked about."""
+    for question in view.interactions.values():
+        if question.edited:
+            said = f"arguments edited by {question.actor or 'somebody'}; what was shown: {question.edited_from}"
+            yield Fact("edited", question.interaction_id, said)
 
 
 def _owner(row: RunRow) -> Iterator[Fact]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -56,6 +57,11 @@ def _port(text: str) -> int:
     if not 0 <= number <= 65535:
         raise ValueError
     return number
+
+
+def _json(text: str) -> object:
+    found: object = json.loads(text)
+    return found
 
 
 def _seconds(text: str) -> float:
@@ -219,7 +225,9 @@ COMMANDS: Final = (
             _option("interaction_id", metavar="ASK", help="the question, as ask-1"),
             _decision,
             _option("--digest", metavar="HEX", help="of what was shown to you; without it, --approve shows that"),
-            _option("--reason", metavar="TEXT", help="why, for the record"),
+            _option("--arguments", type=_json, metavar="JSON", help="approve these instead: one object"),
+            _option("--text", metavar="TEXT", help="what answers a clarification, or the option that you choose"),
+            _option("--reason", metavar="TEXT", help="why; the model is told why you reject"),
             _ACTOR,
             _JOURNAL,
             _LANGUAGE,

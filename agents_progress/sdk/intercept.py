@@ -28,6 +28,7 @@ from agents_progress.sdk.hooks import RecordingHooks
 from agents_progress.sdk.part import Reading
 from agents_progress.sdk.slots import Slot, slot_here, within
 from agents_progress.sdk.source import StreamedSource
+from agents_progress.sdk.states import editable
 from agents_progress.unicode import name_of
 
 Watched: TypeAlias = StreamedSource | AwaitedSource
@@ -213,7 +214,9 @@ def _streamed(
     def again(state: Any, carried: Carried) -> StreamedSource:
         return _streamed(inner, agent, state, kwargs, reading, retain, carried)
 
-    return StreamedSource(result, reading, slot, hooks=hooks, again=again, retain=retain, carried=carried)
+    source = StreamedSource(result, reading, slot, hooks=hooks, again=again, retain=retain, carried=carried)
+    source.begun_with, source.part.editable = agent, editable(kwargs)
+    return source
 
 
 def _awaited(
@@ -225,6 +228,7 @@ def _awaited(
         return _awaited(inner, agent, state, kwargs, reading, carried)
 
     source = AwaitedSource(name_of(agent.name), reading, hooks=hooks, again=again, carried=carried)
+    source.begun_with, source.part.editable = agent, editable(kwargs)
     with within(source.slot), entered(None):
         source.begin(inner.run(agent, input, **{**kwargs, "hooks": hooks}))
     return source
