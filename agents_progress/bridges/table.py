@@ -1,0 +1,153 @@
+"""What each protocol shows of every event of ours: one table, of which the code takes its dispatch and the docs theirs.
+
+``python -m agents_progress.bridges.table`` prints it for the docs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+NOTES: Final = "note.*"
+"""Stands for every type under `note.`."""
+
+AG_UI: Final[Mapping[str, str]] = {
+    "run.accepted": "`RUN_STARTED`",
+    "run.started": "`RUN_STARTED`",
+    "agent.changed": "`STEP_FINISHED`, `STEP_STARTED`",
+    "model.started": "",
+    "model.completed": "",
+    "model.incomplete": "",
+    "model.failed": "",
+    "text.delta": "`TEXT_MESSAGE_START`, `TEXT_MESSAGE_CONTENT`",
+    "text.completed": "`TEXT_MESSAGE_END`",
+    "tool.requested": "`TOOL_CALL_START`",
+    "tool.arguments.delta": "`TOOL_CALL_ARGS`",
+    "tool.arguments.completed": "`TOOL_CALL_END`",
+    "tool.started": "`ACTIVITY_SNAPSHOT`",
+    "tool.progress": "`ACTIVITY_SNAPSHOT`",
+    "tool.finished": "`TOOL_CALL_RESULT`",
+    "tool.failed": "`TOOL_CALL_RESULT`",
+    "tool.rejected": "`TOOL_CALL_RESULT`",
+    "tool.skipped": "`TOOL_CALL_RESULT`",
+    "handoff.requested": "",
+    "handoff.completed": "`STEP_FINISHED`, `STEP_STARTED`",
+    "approval.wait": "an interrupt of `RUN_FINISHED`",
+    "approval.resolved": "",
+    "guardrail.tripped": "`CUSTOM`",
+    "stage.started": "`STEP_STARTED`",
+    "stage.completed": "`STEP_FINISHED`",
+    "source.cited": "`CUSTOM`",
+    "artifact.created": "`CUSTOM`",
+    "usage.updated": "`usage` of the terminal event",
+    "cancel.requested": "`CUSTOM`",
+    "adapter.unsupported": "`CUSTOM`",
+    "run.ended": "`RUN_FINISHED`, `RUN_ERROR`",
+    "run.lost": "`RUN_ERROR`",
+    "app.checked": "`RUN_FINISHED`, `RUN_ERROR`",
+    NOTES: "",
+}
+"""Type to what is sent in AG-UI 1.0."""
+
+VERCEL: Final[Mapping[str, str]] = {
+    "run.accepted": "`start`, `data-run`",
+    "run.started": "`start`, `data-run`",
+    "agent.changed": "`data-agent`",
+    "model.started": "`start-step`",
+    "model.completed": "`finish-step`",
+    "model.incomplete": "`finish-step`",
+    "model.failed": "`finish-step`",
+    "text.delta": "`text-start`, `text-delta`",
+    "text.completed": "`text-end`",
+    "tool.requested": "`tool-input-start`",
+    "tool.arguments.delta": "`tool-input-delta`",
+    "tool.arguments.completed": "`tool-input-available`",
+    "tool.started": "`data-tool`",
+    "tool.progress": "`data-tool`",
+    "tool.finished": "`tool-output-available`",
+    "tool.failed": "`tool-output-error`",
+    "tool.rejected": "`tool-output-denied`",
+    "tool.skipped": "`tool-output-error`",
+    "handoff.requested": "",
+    "handoff.completed": "`data-handoff`",
+    "approval.wait": "`tool-approval-request`",
+    "approval.resolved": "`data-run`",
+    "guardrail.tripped": "`data-guardrail`",
+    "stage.started": "`data-stage`",
+    "stage.completed": "`data-stage`",
+    "source.cited": "`source-url`",
+    "artifact.created": "`data-artifact`",
+    "usage.updated": "`data-usage`",
+    "cancel.requested": "`data-run`",
+    "adapter.unsupported": "`data-run`",
+    "run.ended": "`abort`, `error`, `finish`, `data-run`",
+    "run.lost": "`error`, `data-run`",
+    "app.checked": "`data-check`, `finish`, `error`",
+    NOTES: "",
+}
+"""Type to what is sent in the UI message stream of the AI SDK, majors 6 and 7."""
+
+CANNOT: Final[Mapping[str, str]] = {
+    "run.accepted": "Neither has a run that is reserved and not started: it is begun there, our status beside it",
+    "run.started": "",
+    "agent.changed": "Vercel has no agents: a data part names the one at work",
+    "model.started": "Responses of the model are no events of AG-UI",
+    "model.completed": "A response has ended, the run has not: nothing of it may look like an ending",
+    "model.incomplete": "The reason stands in the ending of the run",
+    "model.failed": "The code stands in the ending of the run",
+    "text.delta": "",
+    "text.completed": "A text that replaces its deltas: neither can take back what it showed",
+    "tool.requested": "",
+    "tool.arguments.delta": "",
+    "tool.arguments.completed": "",
+    "tool.started": "Neither tells a call that runs from one that was asked for: our status of the call goes beside it",
+    "tool.progress": "Neither has counts of a tool's own: they go beside it",
+    "tool.finished": "",
+    "tool.failed": "A result of AG-UI cannot say that it failed: its content and metadata do",
+    "tool.rejected": "AG-UI has no refused call: its result says so",
+    "tool.skipped": "Neither has a call that never ran: its result says so",
+    "handoff.requested": "Neither has handoffs: what is shown is the one that happened",
+    "handoff.completed": "Neither has handoffs: AG-UI gets steps named after the agents, Vercel a data part",
+    "approval.wait": "AG-UI asks only where a run ends, so the question comes with the pause. A question whose details "
+    "are hidden can be rejected there, and approved nowhere but where it is shown",
+    "approval.resolved": "The answer stands in the client's own messages",
+    "guardrail.tripped": "Neither has guardrails; the ending carries its code",
+    "stage.started": "",
+    "stage.completed": "",
+    "source.cited": "AG-UI has no citations",
+    "artifact.created": "Both carry files as content or links, ours are told by name, type and size",
+    "usage.updated": "Neither tells unknown from none: a count that is not known is left out, never 0",
+    "cancel.requested": "Neither knows a cancel that is asked for and not confirmed: our status says so",
+    "adapter.unsupported": "Neither can say that something was not understood; no success is shown after it",
+    "run.ended": "Success is held back until the check. An incomplete run is an error with a code in both: both read "
+    "any other ending as success",
+    "run.lost": "Neither has an ending that is unknown: it is an error whose code says so",
+    "app.checked": "Neither has a check by the application: an accepted output is success, a refused one an error",
+    NOTES: "Ours alone; nested runs are told by the bridges that can",
+}
+"""Type to what one of them, or both, have no word for, and what stands in for it."""
+
+
+class Row(NamedTuple):
+    """One type of event of ours, what is sent for it in each protocol, and what they cannot say."""
+
+    type: str
+    ag_ui: str
+    vercel: str
+    cannot: str
+
+
+TABLE: Final[tuple[Row, ...]] = tuple(Row(type_, AG_UI[type_], VERCEL[type_], CANNOT[type_]) for type_ in CANNOT)
+"""Every type of ours, in the order of the protocol."""
+
+
+def markdown(rows: Iterable[Row] = TABLE) -> str:
+    """The table as the docs have it."""
+    lines = ["| our event | AG-UI | Vercel | what they cannot say |", "| --- | --- | --- | --- |"]
+    lines += [f"| `{row.type}` | {row.ag_ui or '–'} | {row.vercel or '–'} | {row.cannot or '–'} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())
