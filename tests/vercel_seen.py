@@ -1,5 +1,5 @@
-"""What the AI SDK's chat shows of a stream, computed: the rules of its `processUIMessageStream` and `AbstractChat`, as far
-as our parts need them. The tests hold this to the real client, and our streams to this.
+"""What the AI SDK's chat shows of a stream, computed: the rules of its `processUIMessageStream` and `AbstractChat`,
+as far as our parts need them. The tests hold this to the real client, and our streams to this.
 """
 
 from __future__ import annotations

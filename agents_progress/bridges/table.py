@@ -82,8 +82,8 @@ VERCEL: Final[Mapping[str, str]] = {
     "cancel.requested": "`data-run`",
     "adapter.unsupported": "",
     "run.ended": "`data-run`; `text-start`, `text-delta`, `text-end` of an output that no text said; paused: "
-    "`tool-input-available`, `tool-approval-request`, `finish` with the reason tool-calls; cancelled: `abort`, `error`; "
-    "else `error`",
+    "`tool-input-available`, `tool-approval-request`, `finish` with the reason tool-calls; cancelled: `abort`, "
+    "`error`; else `error`",
     "run.lost": "`data-run`, `text-end`, `error`",
     "app.checked": "`data-check`, `data-run`; accepted: `finish` with the reason stop; refused: `error`",
     NOTES: "",
