@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import Context
 from typing import Final, Protocol, cast, get_args
 from weakref import WeakValueDictionary
@@ -40,9 +40,7 @@ class Steered(Protocol):
     @property
     def view(self) -> RunView: ...
     def cancel(self, mode: CancelMode = ..., actor: str | None = ...) -> object: ...
-    def resume(
-        self, approve: str | Sequence[str] = ..., reject: str | Sequence[str] = ..., actor: str | None = ...
-    ) -> object: ...
+    def resume(self, approve: Sequence[str], reject: Sequence[str], actor: Mapping[str, str]) -> object: ...
 
 
 class Watcher:
@@ -54,6 +52,7 @@ class Watcher:
         self._live: dict[str, Steered] = {}
         self._paused: WeakValueDictionary[str, Steered] = WeakValueDictionary()
         self._early: dict[str, list[Request]] = {}
+        self._given: dict[str, dict[str, Request]] = {}
         self._verbs = {"cancel": self._cancel, "answer": self._answer}
         # It outlives the code that made it, and holds nothing of its context.
         self._task = self._place[1].create_task(self._watch(), name="agents-progress requests", context=Context())
@@ -118,7 +117,9 @@ class Watcher:
         run.cancel(cast("CancelMode", mode), _actor(request))
 
     def _answer(self, run: Steered, interaction_id: str, request: Request) -> None:
-        """Answer a paused run. One that is still at work, on other answers, may be about to pause for this one."""
+        """Answer a paused run, once what was answered together is there. One that is still at work, on other answers,
+        may be about to pause for this one.
+        """
         while run.continued is not None:
             run = run.continued
         if run.id in self._live:
@@ -127,7 +128,17 @@ class Watcher:
         question = run.view.interactions.get(interaction_id)
         if question is not None and request.body.get("digest") not in {None, question.digest}:
             raise UnknownInteraction(f"{interaction_id} asks for something else than what was answered")
-        run.resume(**{_DECISIONS[request.body["decision"]]: [interaction_id]}, actor=_actor(request))
+        given = self._given.setdefault(run.id, {})
+        given[interaction_id] = request
+        if not given.keys() >= set(request.body.get("together", ())):
+            return
+        del self._given[run.id]
+        decided = {name: each.body["decision"] for name, each in given.items()}
+        run.resume(
+            [name for name, decision in decided.items() if decision == "approved"],
+            [name for name, decision in decided.items() if decision == "rejected"],
+            {name: actor for name, each in given.items() if (actor := _actor(each)) is not None},
+        )
 
 
 def _actor(request: Request) -> str | None:
@@ -135,7 +146,6 @@ def _actor(request: Request) -> str | None:
     return actor if isinstance(actor, str) else None
 
 
-_DECISIONS: Final = {"approved": "approve", "rejected": "reject"}
 _watchers: Final[dict[tuple[Journal, asyncio.AbstractEventLoop], Watcher]] = {}
 
 

@@ -145,11 +145,15 @@ class Run:
         return self._owner.cancel(mode, actor)
 
     def resume(
-        self, approve: str | Sequence[str] = (), reject: str | Sequence[str] = (), actor: str | None = None
+        self,
+        approve: str | Sequence[str] = (),
+        reject: str | Sequence[str] = (),
+        actor: str | Mapping[str, str] | None = None,
     ) -> Run:
         """Answer a paused run's questions, and continue it as a new run of the same task.
 
-        ``approve`` and ``reject`` take interaction ids, or ``"all"``. Undecided questions stay open: the new run pauses
+        ``approve`` and ``reject`` take interaction ids, or ``"all"``; ``actor`` is who decides, or who decides each.
+        Undecided questions stay open: the new run pauses
         for them again. Raises :exc:`NotPaused`, :exc:`NotRepeatable`, :exc:`UnknownInteraction`, :exc:`AnswerNotUsed`
         for an expired question and an actor who may not answer, and :exc:`AlreadyResumed` when this run was continued
         before. When another process was first, awaiting the new run raises it, and nothing was executed.
@@ -204,13 +208,17 @@ class Run:
             raise NotPaused(f"run {self.id} is {self.view.status}; only a paused run can be answered")
         return self.source
 
-    def _continue(self, source: Source, start: Start, decisions: Mapping[str, str], actor: str | None) -> Run:
+    def _continue(
+        self, source: Source, start: Start, decisions: Mapping[str, str], actor: str | Mapping[str, str] | None
+    ) -> Run:
         plan = self._owner.plan.continued(next_run_id(self.id))
         beginning = Beginning(self.id, source.agent, tuple(source.restated()), decisions, actor)
         self.continued = Run(plan, start, self._context, beginning)
         return self.continued
 
-    def _refuse_answer(self, source: Source, decisions: Mapping[str, bool], actor: str | None) -> None:
+    def _refuse_answer(
+        self, source: Source, decisions: Mapping[str, bool], actor: str | Mapping[str, str] | None
+    ) -> None:
         """Raise :exc:`AnswerNotUsed` for one that comes too late, which ends the pause, or from whoever may not."""
         plan, questions = self._owner.plan, self.view.interactions
         if any(expired(questions[name].expires_at, plan.clock.wall()) for name in source.questions):
@@ -218,7 +226,8 @@ class Run:
             raise AnswerNotUsed("expired")
         if plan.pausing is not None:
             for name in decisions:
-                plan.pausing.refuse(source.questions[name], actor)
+                by = actor.get(name) if isinstance(actor, Mapping) else actor
+                plan.pausing.refuse(source.questions[name], by)
 
     def _cancel_pause(self, source: Source, actor: str | None) -> CancelAnswer:
         return self._end_pause(source, "cancelled", actor).cancel(actor=actor)
