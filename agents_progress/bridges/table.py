@@ -13,42 +13,46 @@ NOTES: Final = "note.*"
 """Stands for every type under `note.`."""
 
 AG_UI: Final[Mapping[str, str]] = {
-    "run.accepted": "`RUN_STARTED`",
-    "run.started": "`RUN_STARTED`",
-    "agent.changed": "`STEP_FINISHED`, `STEP_STARTED`",
+    "run.accepted": "`ACTIVITY_SNAPSHOT` (our status)",
+    "run.started": "`ACTIVITY_SNAPSHOT` (our status)",
+    "agent.changed": "`ACTIVITY_SNAPSHOT` (our status)",
     "model.started": "",
     "model.completed": "",
     "model.incomplete": "",
     "model.failed": "",
-    "text.delta": "`TEXT_MESSAGE_START`, `TEXT_MESSAGE_CONTENT`",
-    "text.completed": "`TEXT_MESSAGE_END`",
-    "tool.requested": "`TOOL_CALL_START`",
-    "tool.arguments.delta": "`TOOL_CALL_ARGS`",
-    "tool.arguments.completed": "`TOOL_CALL_END`",
-    "tool.started": "`ACTIVITY_SNAPSHOT`",
-    "tool.progress": "`ACTIVITY_SNAPSHOT`",
-    "tool.finished": "`TOOL_CALL_RESULT`",
-    "tool.failed": "`TOOL_CALL_RESULT`",
-    "tool.rejected": "`TOOL_CALL_RESULT`",
-    "tool.skipped": "`TOOL_CALL_RESULT`",
+    "text.delta": "`TEXT_MESSAGE_START`, `TEXT_MESSAGE_CONTENT`; of reasoning `REASONING_START`, "
+    "`REASONING_MESSAGE_START`, `REASONING_MESSAGE_CONTENT`",
+    "text.completed": "`TEXT_MESSAGE_END`; of reasoning `REASONING_MESSAGE_END`, `REASONING_END`; before it what "
+    "the deltas lacked",
+    "tool.requested": "`TOOL_CALL_START`; with arguments `TOOL_CALL_ARGS`, `TOOL_CALL_END`; in a nested run under "
+    "its sub-agent, which `SUBAGENT_STARTED` opens",
+    "tool.arguments.delta": "",
+    "tool.arguments.completed": "`TOOL_CALL_ARGS`, `TOOL_CALL_END`",
+    "tool.started": "`ACTIVITY_SNAPSHOT` (the call); of an agent `SUBAGENT_STARTED`",
+    "tool.progress": "`ACTIVITY_SNAPSHOT` (the call)",
+    "tool.finished": "`TOOL_CALL_RESULT`, `ACTIVITY_SNAPSHOT` (the call); of an agent `SUBAGENT_FINISHED`",
+    "tool.failed": "`TOOL_CALL_RESULT`, `ACTIVITY_SNAPSHOT` (the call); of an agent `SUBAGENT_ERROR`",
+    "tool.rejected": "`TOOL_CALL_RESULT`, `ACTIVITY_SNAPSHOT` (the call); of an agent `SUBAGENT_ERROR`",
+    "tool.skipped": "`TOOL_CALL_RESULT`, `ACTIVITY_SNAPSHOT` (the call); of an agent `SUBAGENT_ERROR`",
     "handoff.requested": "",
-    "handoff.completed": "`STEP_FINISHED`, `STEP_STARTED`",
-    "approval.wait": "an interrupt of `RUN_FINISHED`",
-    "approval.resolved": "",
+    "handoff.completed": "`CUSTOM`",
+    "approval.wait": "`ACTIVITY_SNAPSHOT` (our status); the question with the ending",
+    "approval.resolved": "`CUSTOM`, `ACTIVITY_SNAPSHOT` (our status)",
     "guardrail.tripped": "`CUSTOM`",
     "stage.started": "`STEP_STARTED`",
     "stage.completed": "`STEP_FINISHED`",
     "source.cited": "`CUSTOM`",
     "artifact.created": "`CUSTOM`",
-    "usage.updated": "`usage` of the terminal event",
-    "cancel.requested": "`CUSTOM`",
-    "adapter.unsupported": "`CUSTOM`",
-    "run.ended": "`RUN_FINISHED`, `RUN_ERROR`",
-    "run.lost": "`RUN_ERROR`",
-    "app.checked": "`RUN_FINISHED`, `RUN_ERROR`",
+    "usage.updated": "with the ending, as its usage",
+    "cancel.requested": "`ACTIVITY_SNAPSHOT` (our status)",
+    "adapter.unsupported": "",
+    "run.ended": "what is open is closed, `ACTIVITY_SNAPSHOT` (our status); `RUN_FINISHED` of a pause (interrupt) "
+    "and a cancel (cancelled), `RUN_ERROR` of everything else but success",
+    "run.lost": "what is open is closed, `ACTIVITY_SNAPSHOT` (our status), `RUN_ERROR` (unknown)",
+    "app.checked": "`ACTIVITY_SNAPSHOT` (our status), `RUN_FINISHED` (success) or `RUN_ERROR` (check_refused)",
     NOTES: "",
 }
-"""Type to what is sent in AG-UI 1.0."""
+"""Type to what is sent in AG-UI 1.0, after the `RUN_STARTED` with which a stream begins."""
 
 VERCEL: Final[Mapping[str, str]] = {
     "run.accepted": "`start`, `data-run`",
@@ -93,15 +97,16 @@ VERCEL: Final[Mapping[str, str]] = {
 CANNOT: Final[Mapping[str, str]] = {
     "run.accepted": "Neither has a run that is reserved and not started: it is begun there, our status beside it",
     "run.started": "",
-    "agent.changed": "Vercel has no agents: a data part names the one at work",
+    "agent.changed": "Neither has the agent at work: it stands beside our status",
     "model.started": "Responses of the model are no events of AG-UI",
     "model.completed": "A response has ended, the run has not: nothing of it may look like an ending",
     "model.incomplete": "The reason stands in the ending of the run",
     "model.failed": "The code stands in the ending of the run",
     "text.delta": "",
-    "text.completed": "A text that replaces its deltas: neither can take back what it showed",
+    "text.completed": "A text that replaces its deltas: neither can take back what it showed. AG-UI gets it as "
+    "metadata, and whoever comes in later in its place",
     "tool.requested": "",
-    "tool.arguments.delta": "Vercel could show them: there they come whole, when they are complete",
+    "tool.arguments.delta": "They come whole: nobody who comes in between could join their pieces",
     "tool.arguments.completed": "",
     "tool.started": "Neither tells a call that runs from one that was asked for: our status of the call goes beside it",
     "tool.progress": "Neither has counts of a tool's own: they go beside it",
@@ -110,9 +115,9 @@ CANNOT: Final[Mapping[str, str]] = {
     "tool.rejected": "AG-UI has no refused call: its result says so",
     "tool.skipped": "Neither has a call that never ran: its result says so",
     "handoff.requested": "Neither has handoffs: what is shown is the one that happened",
-    "handoff.completed": "Neither has handoffs: AG-UI gets steps named after the agents, Vercel a data part",
-    "approval.wait": "AG-UI asks only where a run ends, so the question comes with the pause. A question whose details "
-    "are hidden can be rejected there, and approved nowhere but where it is shown",
+    "handoff.completed": "Neither has handoffs: AG-UI gets a custom event, Vercel a data part",
+    "approval.wait": "AG-UI asks only where a run ends, so the question comes with the pause. A question whose "
+    "details are hidden can be rejected there, and approved nowhere but where it is shown",
     "approval.resolved": "The answer stands in the client's own messages",
     "guardrail.tripped": "Neither has guardrails; the ending carries its code",
     "stage.started": "",
@@ -122,11 +127,11 @@ CANNOT: Final[Mapping[str, str]] = {
     "usage.updated": "Neither tells unknown from none: a count that is not known is left out or null, never 0",
     "cancel.requested": "Neither knows a cancel that is asked for and not confirmed: our status says so",
     "adapter.unsupported": "Neither can say that something was not understood; no success is shown after it",
-    "run.ended": "Success is held back until the check. An incomplete run is an error with a code in both: both read "
-    "any other ending as success",
+    "run.ended": "Success is held back until the check. An incomplete run is an error with a code in both: both "
+    "read any other ending as success",
     "run.lost": "Neither has an ending that is unknown: it is an error whose code says so",
     "app.checked": "Neither has a check by the application: an accepted output is success, a refused one an error",
-    NOTES: "Ours alone; nested runs are told by the bridges that can",
+    NOTES: "Ours alone",
 }
 """Type to what one of them, or both, have no word for, and what stands in for it."""
 

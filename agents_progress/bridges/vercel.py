@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic_core import to_json
@@ -64,7 +64,7 @@ class Vercel:
         arguments = None if answers else self._arguments_of(body)
         return Asked(conversation, key_of(body, answers), arguments, answers)
 
-    def projection(self, conversation: str, key: str) -> VercelStream:
+    def projection(self, conversation: str, key: str, history: Sequence[Mapping[str, Any]] = ()) -> VercelStream:
         """A stream for one reader. One that answered has the message, and its run goes on in it."""
         return VercelStream(self._major, self._language, continues=key.startswith(ANSWERS))
 
