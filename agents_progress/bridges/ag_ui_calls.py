@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from agents_progress.bridges.ag_ui_events import OURS, Json, noted
-from agents_progress.bridges.base import Event, question_id
-from agents_progress.labels import in_words, label
+from agents_progress.bridges.base import Event, json_of, question_id, told_of
+from agents_progress.labels import label
 from agents_progress.messages import Language, sentence
 from agents_progress.rows import Activity, Interaction
 from agents_progress.view import RunView
@@ -115,8 +115,7 @@ class Call:
         row = self.row
         if row.state == "returned":
             return row.summary or "" if row.output is None else row.output
-        word, why = label(row.state, language), row.summary or in_words(row.note, language)
-        return f"{word}: {why}" if why else word
+        return told_of(row, language)
 
     def messages(self, language: Language) -> Iterator[Json]:
         """The call, and its result when there is one, as messages of a snapshot."""
@@ -172,11 +171,7 @@ class Call:
 
 def _as_json(arguments: str) -> str:
     """Arguments as AG-UI wants them, JSON: a free text becomes a JSON string."""
-    try:
-        from_json(arguments)
-    except ValueError:
-        return to_json(arguments).decode()
-    return arguments
+    return to_json(arguments).decode() if json_of(arguments) is arguments else arguments
 
 
 class Calls:
