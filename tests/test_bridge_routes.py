@@ -123,6 +123,7 @@ async def test_a_message_starts_a_run_and_is_answered_by_its_stream(journal: Mem
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert (answer.headers["x-plain"], answer.headers["content-location"]) == ("1", "plain/c1/stream")
     (row,) = await journal.runs()
+    assert answer.headers["x-cursor"] == f"{row.run_id}:0+0"
     assert (row.origin.owner, row.origin.tenant, row.labels["plain.conversation"]) == ("ada", "north", "c1")
     assert ASKED == ["hi"]
 
@@ -135,6 +136,13 @@ async def test_the_same_request_twice_starts_one_run_and_joins_it(journal: Memor
     assert [len([event for event in each if event["e"] == "text"]) for each in (first, third)] == [1, 1]
     assert len(await journal.runs()) == 1
     assert ASKED == ["hi"]
+
+
+async def test_a_request_without_a_key_is_meant_each_time(journal: MemoryJournal) -> None:
+    async with node(journal, turn(text("a")), turn(text("b"))) as ada:
+        first, second = await post(ada, says(key="")), await post(ada, says(key=""))
+    assert first[0]["run"] != second[0]["run"]
+    assert len(ASKED) == 2
 
 
 async def test_the_same_key_for_another_message_is_refused(journal: MemoryJournal) -> None:
@@ -385,6 +393,34 @@ async def test_a_reader_that_was_cut_off_goes_on_after_its_last_event_also_when_
             rest = Decoder().feed(answer.content)
             # The first event names the request, which a reader that comes back does not repeat.
             assert [each.data for each in rest] == [each.data for each in whole[place + 1 :]]
+
+
+async def test_a_reader_that_got_nothing_yet_goes_on_from_where_its_stream_begins(journal: MemoryJournal) -> None:
+    async with node(journal, turn(text("Hello"))) as ada:
+        for _ in range(2):  # the first starts the run, the second joins it at its end
+            answer = await ada.post("/api/plain", json=says())
+            cursor = answer.headers["x-cursor"]
+            again = await ada.get("/api/plain/c1/stream", headers={"last-event-id": cursor})
+            assert again.headers["x-cursor"] == cursor
+            assert told(again)[1:] == told(answer)[1:]
+
+
+async def test_a_reader_that_joins_a_run_late_is_told_of_those_that_it_continues(journal: MemoryJournal) -> None:
+    held = asyncio.Event()
+    turns = turn(text("May I? "), call("danger", {"what": "a"}, call_id="a")), turn(text("Yes"), wait(held))
+    app = app_of(journal, *turns)
+    async with listening(app) as url, streaming(url) as take, caller(app) as ada:
+        paused = await take(5)
+        assert [event["e"] for event in paused] == ["begun", "text", "call", "call", "asks"]
+        answering = asyncio.create_task(ada.post("/api/plain", json=answers(paused[-1]["ids"])))
+        await soon(lambda: service_of(app).hub.readers() == 1)
+        late = asyncio.create_task(ada.get("/api/plain/c1/stream"))
+        await soon(lambda: service_of(app).hub.readers() == 2)
+        held.set()
+        texts = [
+            "".join(event.get("text", "") for event in told(answer)) for answer in await asyncio.gather(answering, late)
+        ]
+        assert texts == ["Yes", "May I? Yes"]
 
 
 async def test_a_cursor_that_leads_nowhere_is_refused(journal: MemoryJournal) -> None:

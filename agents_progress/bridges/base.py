@@ -49,10 +49,11 @@ class Projection(Protocol):
     def over(self) -> bool:
         """Whether a terminal event was given: nothing follows."""
 
-    def join(self, view: RunView) -> list[Event]:
+    def join(self, view: RunView, earlier: Sequence[RunView] = ()) -> list[Event]:
         """The events that bring a client which knows nothing to the state of this view, an empty one at the start.
 
-        Called once, first.
+        ``earlier`` are the runs that this one continues, oldest first, for a client that was not told of them. Called
+        once, first.
         """
 
     def feed(self, envelope: Envelope) -> list[Event]:
@@ -79,9 +80,9 @@ class Asked:
     """What a request asks for.
 
     ``conversation`` is the client's id of the chat, opaque: a label, never the id of a run or task. ``key`` is its own
-    id of this request, so that the same request twice starts one run. ``arguments`` are the function's, None when the
-    request only answers or joins. ``answers`` are those that came back. ``history`` are the client's own messages,
-    where the protocol's projections need them.
+    id of this request, so that the same request twice starts one run; empty where each is meant. ``arguments`` are the
+    function's, None when the request only answers or joins. ``answers`` are those that came back. ``history`` are the
+    client's own messages, where the protocol's projections need them.
     """
 
     conversation: str
