@@ -10,22 +10,20 @@ from typing import Any, Final, TypeAlias, cast
 
 from agents_progress.bridges.base import json_of, told_of
 from agents_progress.bridges.vercel_parts import (
+    AgentPart,
     ArtifactFacts,
+    ArtifactPart,
     CheckFacts,
-    DataAgent,
-    DataArtifact,
-    DataCheck,
-    DataGuardrail,
-    DataMoved,
-    DataQuestion,
-    DataRun,
-    DataSource,
-    DataTool,
-    DataUsage,
+    CheckPart,
     GuardrailFacts,
+    GuardrailPart,
+    MovedPart,
     Part,
+    QuestionPart,
     RunFacts,
+    RunPart,
     SourceFacts,
+    SourcePart,
     SourceUrl,
     TextDelta,
     TextEnd,
@@ -33,7 +31,9 @@ from agents_progress.bridges.vercel_parts import (
     ToolError,
     ToolInput,
     ToolOutput,
+    ToolPart,
     UsageFacts,
+    UsagePart,
 )
 from agents_progress.messages import MESSAGES, Language, Status
 from agents_progress.rows import Activity, Interaction, Message
@@ -98,12 +98,12 @@ def run(view: RunView, status: Status) -> Part:
         facts["reason"] = terminal["reason"]
     if "error" in terminal:
         facts["error"] = terminal["error"]
-    return DataRun(type="data-run", id="run", data=facts)
+    return RunPart(type="data-run", id="run", data=facts)
 
 
 def agent(name: str) -> Part:
     """Who works."""
-    return DataAgent(type="data-agent", id="agent", data={"agent": name})
+    return AgentPart(type="data-agent", id="agent", data={"agent": name})
 
 
 def tool_input(row: Activity, asked: str | None) -> Part:
@@ -139,7 +139,7 @@ def tool_result(row: Activity, language: Language) -> Iterator[Part]:
 
 def tool(row: Activity) -> Part:
     """What the tool parts cannot say of a call."""
-    return DataTool(
+    return ToolPart(
         type="data-tool",
         id=row.activity_id,
         data={
@@ -159,7 +159,7 @@ def tool(row: Activity) -> Part:
 
 def moved(view: RunView, row: Activity) -> Part:
     """A handoff or a stage."""
-    return DataMoved(
+    return MovedPart(
         type="data-handoff" if row.kind == "handoff" else "data-stage",
         id=f"{view.run_id}/{row.activity_id}",
         data={"title": row.title, "state": row.state},
@@ -168,7 +168,7 @@ def moved(view: RunView, row: Activity) -> Part:
 
 def question(asked: Interaction) -> Part:
     """A question to a person, and what became of it."""
-    return DataQuestion(
+    return QuestionPart(
         type="data-question",
         id=asked.interaction_id,
         data={
@@ -187,7 +187,7 @@ def question(asked: Interaction) -> Part:
 def guardrail(view: RunView, number: int, payload: Payload) -> Part:
     """A guardrail that tripped; ``number`` counts those of the run from 1."""
     data = GuardrailFacts(stage=payload["stage"], name=payload["name"])
-    return DataGuardrail(type="data-guardrail", id=f"{view.run_id}/guardrail-{number}", data=data)
+    return GuardrailPart(type="data-guardrail", id=f"{view.run_id}/guardrail-{number}", data=data)
 
 
 def source(view: RunView, number: int, payload: Payload) -> Part:
@@ -201,23 +201,23 @@ def source(view: RunView, number: int, payload: Payload) -> Part:
     data = SourceFacts(kind=payload["kind"])
     if "title" in payload:
         data["title"] = payload["title"]
-    return DataSource(type="data-source", id=name, data=data)
+    return SourcePart(type="data-source", id=name, data=data)
 
 
 def artifact(view: RunView, payload: Payload) -> Part:
     """A file by its name: its content is not in the journal."""
     data = cast("ArtifactFacts", _only(ArtifactFacts, payload))
-    return DataArtifact(type="data-artifact", id=f"{view.run_id}/{payload['artifact_id']}", data=data)
+    return ArtifactPart(type="data-artifact", id=f"{view.run_id}/{payload['artifact_id']}", data=data)
 
 
 def usage(payload: Payload) -> Part:
     """The tokens of the run so far."""
-    return DataUsage(type="data-usage", id="usage", data=cast("UsageFacts", _only(UsageFacts, payload)))
+    return UsagePart(type="data-usage", id="usage", data=cast("UsageFacts", _only(UsageFacts, payload)))
 
 
 def check(payload: Payload) -> Part:
     """The verdict of the application's check."""
-    return DataCheck(type="data-check", id="check", data=cast("CheckFacts", _only(CheckFacts, payload)))
+    return CheckPart(type="data-check", id="check", data=cast("CheckFacts", _only(CheckFacts, payload)))
 
 
 def found(view: RunView) -> Iterator[Part]:
