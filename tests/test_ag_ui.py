@@ -29,7 +29,9 @@ from agents_progress.verify import digest
 from agents_progress.view import RunView
 from compat import golden, matrix
 from compat.seen import logged
+from tests.ag_ui_streams import GOLDEN, stored, stream
 from tests.logs import RUN, USAGE, Log, logs
+from tests.vercel_logs import SITUATIONS, Situation
 
 VECTORS = Path(__file__).parent.parent / "agents_progress" / "vectors" / "progress_cases.json"
 EVENTS: TypeAdapter[Any] = TypeAdapter(AgUiEvent)
@@ -105,6 +107,24 @@ def seen(events: Iterable[dict[str, Any]], screen: Screen | None = None) -> Scre
 
 
 # Form.
+
+
+def test_the_stream_of_every_situation_is_the_stored_one() -> None:
+    assert {path.name: path.read_text(encoding="utf-8") for path in GOLDEN.iterdir()} == stored()
+
+
+@pytest.mark.parametrize("name", sorted(stored()))
+def test_nothing_can_be_said_against_a_stored_stream(name: str) -> None:
+    report = validate_agui(stored()[name])
+    # A message that is opened again goes on, says the client; the validator knows no message that is opened twice.
+    reopened = {"AGUI101", "AGUI102", "AGUI104"} if name == "two_parts.jsonl" else set()
+    assert {each.rule for each in report.diagnostics if each.severity == "error"} == reopened
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
+def test_a_user_is_told_of_success_in_a_situation_exactly_where_our_view_is_done(situation: Situation) -> None:
+    for start in range(len(situation.envelopes) + 1):
+        assert says_success(stream(situation, start)) == (situation.status == "done")
 
 
 @pytest.mark.parametrize("name", sorted(kept()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from agents_progress.bridges.base import Event
+from agents_progress.bridges.base import Event, is_on_the_web
 from agents_progress.rows import Activity
 from agents_progress.view import RunView
 
@@ -34,8 +34,8 @@ def noted(**facts: Any) -> Json:
 
 
 def custom(name: str, payload: Mapping[str, Any]) -> Event:
-    """A fact that AG-UI has no event for."""
-    value = {field: fact for field, fact in payload.items() if field != "x"}
+    """A fact that AG-UI has no event for. An address in it is one that may be followed, or left out."""
+    value = {field: fact for field, fact in payload.items() if field != "x" and (field != "url" or is_on_the_web(fact))}
     return {"type": "CUSTOM", "name": f"{OURS}.{name}", "value": value}
 
 
