@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,13 +21,14 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from test_bridge_stream import events
 
-from agents_progress import progress
+from agents_progress import Disclosure, progress
 from agents_progress.bridges.base import question_id
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal, MemoryJournal, open_journal
 from agents_progress.journal.base import RunRow
 from agents_progress.server import Limits, Principal, runs_app
+from agents_progress.server.bodies import Bounded, transport_of
 from agents_progress.server.bridging import MOST_ANSWERS, OWN_PATHS
 from agents_progress.server.principal import Action
 from agents_progress.sse import Decoder
@@ -52,7 +54,7 @@ def nothing_happened_yet() -> None:
 def chat_of(*turns: Any, **options: Any) -> Decorated[...]:
     agent = scripted(*turns, tools=[danger])
 
-    @progress(verify=matches(r"(?s).+"), **options)
+    @progress(**{"verify": matches(r"(?s).+"), "approve_blind": ["danger"], **options})
     def chat(message: str, fee: float = 0.0) -> RunResultStreaming:
         ASKED.append(message)
         return Runner.run_streamed(agent, message)
@@ -484,6 +486,22 @@ async def test_caps_are_held_before_anything_is_started(journal: MemoryJournal) 
     assert ASKED == ["hi"]
 
 
+async def test_a_reader_of_a_post_that_takes_nothing_is_cut_off_as_others_are(journal: MemoryJournal) -> None:
+    app = app_of(journal, turn(text(*["x" * 100_000] * 150)), limits=Limits(stall_s=0.3))
+    body = json.dumps(says()).encode()
+    head = "POST /api/plain HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ada\r\ncontent-type: application/json\r\n"
+    async with listening(app) as url:
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(sock, ("127.0.0.1", int(url.rpartition(":")[2])))
+        await loop.sock_sendall(sock, f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        await soon(lambda: service_of(app).hub.counts.stalled == 1, limit=20)
+        sock.close()
+    assert service_of(app).hub.readers() == 0
+
+
 async def test_a_server_that_drains_sends_its_readers_away_and_starts_nothing(journal: MemoryJournal) -> None:
     app = app_of(journal, turn(text("a"), wait(asyncio.Event())))
     async with listening(app) as url, streaming(url) as take, caller(app) as ada:
@@ -554,6 +572,20 @@ async def test_an_answer_about_something_else_than_was_shown_is_refused(journal:
             assert code(await ada.post("/api/plain", json=answers([wrong]))) == "digest_differs"
         assert code(await ada.post("/api/plain", json=answers([f"{run_id}/ask-9/{digest}"]))) == "unknown_interaction"
     assert DID == []
+
+
+async def test_what_was_not_shown_can_be_rejected_and_not_approved(journal: MemoryJournal) -> None:
+    chat = chat_of(asks("a"), turn(text("not shipped")), approve_blind=[])
+    async with living(runs_app(journal, by_token, bridges=[Plain(chat)])) as app, caller(app) as ada:
+        ids = (await post(ada, says()))[-1]["ids"]
+        refused = await ada.post("/api/plain", json=answers(ids))
+        assert (refused.status_code, code(refused)) == (409, "not_shown")
+        assert (await post(ada, answers(ids, ok=False)))[-1] == {"e": "done"}
+    chat = chat_of(asks("a"), turn(text("shipped")), approve_blind=[], disclosure=Disclosure(approval_details="all"))
+    async with living(runs_app(journal, by_token, bridges=[Plain(chat)])) as app, caller(app) as ada:
+        ids = (await post(ada, says("c2")))[-1]["ids"]
+        assert (await post(ada, answers(ids, conversation="c2")))[-1] == {"e": "done"}
+    assert DID == ["a"]
 
 
 async def test_an_answer_that_comes_too_late_or_from_others_is_refused(journal: MemoryJournal) -> None:
@@ -645,3 +677,14 @@ async def test_the_function_of_a_bridge_cannot_be_started_elsewhere_unless_it_is
         for method, path in (("GET", "/api/plain"), ("POST", "/api/plain/c1/stream"), ("GET", "/api/plain/c1/cancel")):
             body = {"json": {}} if method == "POST" else {}
             assert code(await ada.request(method, path, **body)) == "method_not_allowed"
+
+
+def test_a_body_that_is_held_to_its_bounds_still_shows_the_connection_it_came_on() -> None:
+    class Served:
+        transport = object()
+
+        async def receive(self) -> Any: ...
+
+    served = Served()
+    assert transport_of(Bounded(served.receive, Limits()).receive) is served.transport
+    assert transport_of(Bounded(lambda: served.receive(), Limits()).receive) is None

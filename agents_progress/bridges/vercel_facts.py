@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from pydantic_core import from_json
-
+from agents_progress.bridges.base import json_of, told_of
 from agents_progress.bridges.vercel_parts import (
     AgentPart,
     ArtifactFacts,
@@ -36,7 +35,6 @@ from agents_progress.bridges.vercel_parts import (
     UsageFacts,
     UsagePart,
 )
-from agents_progress.labels import in_words, label
 from agents_progress.messages import MESSAGES, Language, Status
 from agents_progress.rows import Activity, Interaction, Message
 from agents_progress.view import RunView
@@ -48,16 +46,6 @@ _ELSEWHERE: Final = frozenset({"hosted", "mcp"})
 Payload: TypeAlias = Mapping[str, Any]
 Item: TypeAlias = tuple[str, str]
 """A text: its item and its channel."""
-
-
-def json_of(text: str | None) -> Any:
-    """Arguments as the object that they are; a text that is no JSON as it is, and null for what is not disclosed."""
-    if text is None:
-        return None
-    try:
-        return from_json(text, allow_inf_nan=False)
-    except ValueError:
-        return text
 
 
 # Texts. A text is open from its first delta until the view has it complete; what comes after that is a part of its own,
@@ -140,8 +128,7 @@ def tool_result(row: Activity, language: Language) -> Iterator[Part]:
         output = row.summary if row.output is None else row.output
         part = ToolOutput(type="tool-output-available", toolCallId=row.activity_id, output=output, dynamic=True)
     elif row.state in ("failed", "skipped"):
-        words = (label(row.state, language), in_words(row.note, language), row.summary)
-        why = ": ".join(word for word in words if word)
+        why = told_of(row, language)
         part = ToolError(type="tool-output-error", toolCallId=row.activity_id, errorText=why, dynamic=True)
     else:
         return

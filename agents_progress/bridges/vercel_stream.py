@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final, TypeAlias, cast
 
 from agents_progress.bridges import vercel_facts as facts
-from agents_progress.bridges.base import CUTS, Cut, Event, question_id
+from agents_progress.bridges.base import CUTS, Cut, Event, json_of, question_id
 from agents_progress.bridges.vercel_facts import NOT_CALLS, Item, Payload
 from agents_progress.bridges.vercel_parts import (
     Abort,
@@ -302,7 +302,7 @@ def _output(view: RunView) -> Iterator[Part]:
     said = [message.text for message in view.texts.values() if message.channel == "answer"]
     if view.standing.outcome != "succeeded" or view.issues or not output:
         return
-    if output in said or facts.json_of(output) in map(facts.json_of, said):
+    if output in said or json_of(output) in map(json_of, said):
         return
     begun, whole = view.text.removesuffix(CUT), output.removesuffix(CUT)  # what is over a cap is cut, each for itself
     if not begun.startswith(whole):

@@ -86,6 +86,7 @@ class BridgeStream(EventStream):
         self._bridge = bridge
         self._projection = projection
         self._views: tuple[RunView, Sequence[RunView]] | None = view, earlier
+        self._name = f"id: {view.run_id}:".encode()
         self._succeeded = view.standing.outcome == "succeeded"
         self._joined_before = cursor is not None and not cursor.joined
         self._had = cursor.events if cursor else 0
@@ -125,9 +126,11 @@ class BridgeStream(EventStream):
 
     def _framed(self, events: Sequence[Event], place: bytes) -> bytes:
         had, self._had = self._had, 0
-        name, frame = self.run_id.encode() + b":" + place, self._bridge.frame
-        told = [b"id: %b%d\n%b" % (name, n, frame(event)) for n, event in enumerate(events, 1) if n > had]
-        return b"".join(told) + self._ended()
+        frame, told = self._bridge.frame, b""
+        for n, event in enumerate(events, 1):
+            if n > had:
+                told += b"%b%b%d\n%b" % (self._name, place, n, frame(event))
+        return told + self._ended() if self._projection.over else told
 
     def _ended(self) -> bytes:
         if not self._projection.over or self.over:

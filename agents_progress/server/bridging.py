@@ -156,6 +156,7 @@ class Mounted:
         questions = _questions(wanted.answers)
         (run_id,) = {question.run_id for question in questions}
         found = await self._found(call, "answer", wanted.conversation, run_id)
+        await _refuse_unseen(found, questions)
         given = [
             asking.Answer(name, each.decision, found.principal.actor, each.reason, digest)
             for (_, name, digest), each in questions.items()
@@ -281,6 +282,15 @@ def _questions(answers: Iterable[Answered]) -> dict[Question, Answered]:
     if len(given) > MOST_ANSWERS or len({question.run_id for question in given}) != 1:
         raise Refusal("bad_fields", f"at most {MOST_ANSWERS} questions are answered together, all of one run")
     return given
+
+
+async def _refuse_unseen(call: RunCall, questions: Mapping[Question, Answered]) -> None:
+    """Refuse to approve what no bridge shows. A front end may offer it all the same."""
+    view = await view_of(call.service.journal, call.row.run_id, call.principal.scope)
+    for question, each in questions.items():
+        asked_for = view.interactions.get(question.interaction_id)
+        if each.decision == "approved" and asked_for is not None and not asked_for.approvable:
+            raise Refusal("not_shown")
 
 
 def _owns(principal: Principal, row: RunRow) -> bool:
