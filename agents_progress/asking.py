@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -32,10 +32,10 @@ class Answer:
     arguments: Mapping[str, Any] | None = field(default=None, repr=False)
     text: str | None = field(default=None, repr=False)
 
-    @property
-    def body(self) -> dict[str, Any]:
-        """As it is stored."""
-        return {name: value for name in _STORED if (value := getattr(self, name)) is not None}
+    def body(self, together: Sequence[str]) -> dict[str, Any]:
+        """As it is stored. Where several questions are answered together, the run waits for all of these answers."""
+        body = {name: value for name in _STORED if (value := getattr(self, name)) is not None}
+        return {**body, "together": list(together)} if len(together) > 1 else body
 
     @property
     def reply(self) -> Reply:
@@ -87,12 +87,37 @@ async def answer(
 
     Of many answers one is used. Raises :exc:`AnswerNotUsed` for every other one, and for what is not asked (any more).
     """
-    run_id = await _where_open(journal, row, given, scope)
-    request = Request(run_id, f"answer.{given.interaction_id}", given.body)
-    stored = await journal.ask(request, scope=scope)
-    if stored.request_id != request.request_id:
-        raise _answered(stored.body)
-    return await _continued(journal, run_id, given, scope, within)
+    return await answer_all(journal, row, [given], scope=scope, within=within)
+
+
+async def answer_all(
+    journal: Journal,
+    row: RunRow,
+    given: Sequence[Answer],
+    *,
+    scope: Scope = EVERYTHING,
+    within: float,
+    again: bool = False,
+) -> str | None:
+    """Answer several questions of a run together, so that one run goes on from all of them; as :func:`answer` does.
+
+    With ``again`` what the same actor decided before in the same way counts as decided now.
+    """
+    run_id, fresh = row.run_id, list[Answer]()
+    for each in given:
+        try:
+            run_id = await _where_open(journal, row, each, scope)
+            fresh.append(each)
+        except AnswerNotUsed as error:
+            if not (again and error.facts == {"decision": each.decision, "actor": each.actor}):
+                raise
+    together = [each.interaction_id for each in given]
+    for each in fresh:
+        request = Request(run_id, f"answer.{each.interaction_id}", each.body(together))
+        stored = await journal.ask(request, scope=scope)
+        if stored.request_id != request.request_id:
+            raise _answered(stored.body)
+    return await _continued(journal, run_id, given[-1], scope, within)
 
 
 async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope) -> str:

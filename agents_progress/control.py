@@ -43,13 +43,13 @@ class Steered(Protocol):
     def cancel(self, mode: CancelMode = ..., actor: str | None = ...) -> object: ...
     def resume(
         self,
-        approve: str | Sequence[str] = ...,
-        reject: str | Sequence[str] = ...,
-        actor: str | None = ...,
+        approve: Sequence[str],
+        reject: Sequence[str],
+        actor: Mapping[str, str],
         *,
-        arguments: Mapping[str, Mapping[str, Any]] | None = ...,
-        text: str | Mapping[str, str] | None = ...,
-        reason: str | Mapping[str, str] | None = ...,
+        arguments: Mapping[str, Mapping[str, Any]] = ...,
+        text: Mapping[str, str] = ...,
+        reason: Mapping[str, str] = ...,
     ) -> object: ...
 
 
@@ -62,6 +62,7 @@ class Watcher:
         self._live: dict[str, Steered] = {}
         self._paused: WeakValueDictionary[str, Steered] = WeakValueDictionary()
         self._early: dict[str, list[Request]] = {}
+        self._given: dict[str, dict[str, Request]] = {}
         self._verbs = {"cancel": self._cancel, "answer": self._answer}
         # It outlives the code that made it, and holds nothing of its context.
         self._task = self._place[1].create_task(self._watch(), name="agents-progress requests", context=Context())
@@ -126,7 +127,9 @@ class Watcher:
         run.cancel(cast("CancelMode", mode), _actor(request))
 
     def _answer(self, run: Steered, interaction_id: str, request: Request) -> None:
-        """Answer a paused run. One that is still at work, on other answers, may be about to pause for this one."""
+        """Answer a paused run, once what was answered together is there. One that is still at work, on other answers,
+        may be about to pause for this one.
+        """
         while run.continued is not None:
             run = run.continued
         if run.id in self._live:
@@ -135,9 +138,18 @@ class Watcher:
         question = run.view.interactions.get(interaction_id)
         if question is not None and request.body.get("digest") not in {None, question.digest}:
             raise UnknownInteraction(f"{interaction_id} asks for something else than what was answered")
-        said: dict[str, Any] = {name: {interaction_id: request.body[name]} for name in CARRIED if name in request.body}
-        said[_DECISIONS[request.body["decision"]]] = [interaction_id]
-        run.resume(**said, actor=_actor(request))
+        given = self._given.setdefault(run.id, {})
+        given[interaction_id] = request
+        if not given.keys() >= set(request.body.get("together", ())):
+            return
+        del self._given[run.id]
+        decided = {name: each.body["decision"] for name, each in given.items()}
+        run.resume(
+            [name for name, decision in decided.items() if decision == "approved"],
+            [name for name, decision in decided.items() if decision == "rejected"],
+            {name: actor for name, each in given.items() if (actor := _actor(each)) is not None},
+            **{each: {name: one.body[each] for name, one in given.items() if each in one.body} for each in CARRIED},
+        )
 
 
 def _actor(request: Request) -> str | None:
@@ -145,7 +157,6 @@ def _actor(request: Request) -> str | None:
     return actor if isinstance(actor, str) else None
 
 
-_DECISIONS: Final = {"approved": "approve", "rejected": "reject"}
 _watchers: Final[dict[tuple[Journal, asyncio.AbstractEventLoop], Watcher]] = {}
 
 

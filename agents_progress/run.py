@@ -149,7 +149,7 @@ class Run:
         self,
         approve: str | Sequence[str] = (),
         reject: str | Sequence[str] = (),
-        actor: str | None = None,
+        actor: str | Mapping[str, str] | None = None,
         *,
         arguments: Mapping[str, Mapping[str, Any]] | None = None,
         text: str | Mapping[str, str] | None = None,
@@ -157,11 +157,12 @@ class Run:
     ) -> Run:
         """Answer a paused run's questions, and continue it as a new run of the same task.
 
-        ``approve`` and ``reject`` take interaction ids, or ``"all"``. Undecided questions stay open: the new run pauses
-        for them again. ``arguments``, by interaction id, are what is approved in the place of the arguments that were
-        asked about. ``text`` answers a question whose kind takes one; its tool reads it as ``current_run().answer``.
-        It is that of the one question that is decided, or of each by its id. ``reason`` is why, of all or of each: the
-        model gets that of a rejection as the tool's result. Neither is in an event.
+        ``approve`` and ``reject`` take interaction ids, or ``"all"``; ``actor`` is who decides, or who decides each.
+        Undecided questions stay open: the new run pauses for them again. ``arguments``, by interaction id, are what is
+        approved in the place of the arguments that were asked about. ``text`` answers a question whose kind takes one;
+        its tool reads it as ``current_run().answer``. It is that of the one question that is decided, or of each by its
+        id. ``reason`` is why, of all or of each: the model gets that of a rejection as the tool's result. Neither is in
+        an event.
 
         Raises :exc:`NotPaused`, :exc:`NotRepeatable`, :exc:`UnknownInteraction`, :exc:`AnswerNotUsed` for an expired
         question, an actor who may not answer and what the answer may not carry, and :exc:`AlreadyResumed` when this run

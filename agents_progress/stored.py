@@ -21,6 +21,22 @@ async def view_of(journal: Journal, run_id: str, scope: Scope) -> RunView:
     return await caught_up(journal, view, scope)
 
 
+async def view_at(journal: Journal, run_id: str, seq: int, scope: Scope) -> RunView:
+    """The view of a run as it was at a sequence number. Raises :exc:`CursorExpired` where that cannot be had any more.
+
+    A number beyond the end gives the view of what there is.
+    """
+    view = RunView(run_id)
+    with suppress(BadSnapshot):
+        stored = await journal.snapshot(run_id, scope=scope)
+        if stored and stored["seq"] <= seq:
+            view = RunView.from_snapshot(stored)
+    while view.seq < seq and (page := await journal.read(run_id, view.seq, min(_PAGE, seq - view.seq), scope=scope)):
+        for envelope in page:
+            view.feed(envelope)
+    return view
+
+
 async def caught_up(journal: Journal, view: RunView, scope: Scope) -> RunView:
     """A view with everything that was stored since, or the one that replaces it."""
     while True:

@@ -134,14 +134,14 @@ async def test_a_node_without_the_function_keeps_the_answer_for_one_that_has_it(
         assert await journal.pauses() == [run_id] and await journal.run(f"{run_id}.2") is None
         caplog.set_level(logging.WARNING)
         ship = ship_of(turn(text("no")), name="other")
-        stranded = Abandoned(app.state.service, offered([ship]))
+        stranded = Abandoned(app.state.service, offered([ship]).values())
         for _ in range(3):
             await stranded.sweep()
         assert [record.getMessage() for record in caplog.records] == [
             f"agents_progress: paused run {run_id} waits for a node that can go on with it (tool)"
         ]
         assert await journal.pauses() == [run_id] and DONE == []
-        abandoned = Abandoned(app.state.service, offered([ship_of(turn(text("shipped")))]))
+        abandoned = Abandoned(app.state.service, offered([ship_of(turn(text("shipped")))]).values())
         await abandoned.sweep()
         assert DONE == [], "an owner that is there comes first"
         await abandoned.sweep()
@@ -156,7 +156,7 @@ async def test_an_answer_to_another_question_waits_for_the_run_that_asks_it_agai
         for decision, name in (("approve", "ask-2"), ("reject", "ask-1")):
             body = {"decision": decision, "digest": digests[name]}
             await without.post(f"/runs/{run_id}/interactions/{name}", json=body)
-        abandoned = Abandoned(app.state.service, offered([ship_of(turn(text("shipped")))]))
+        abandoned = Abandoned(app.state.service, offered([ship_of(turn(text("shipped")))]).values())
         await abandoned.take_up(run_id)
         await feed(ada, f"/runs/{run_id}.2/events")
         log = await stored(opening(), f"{run_id}.2")
@@ -218,7 +218,7 @@ async def test_a_pause_that_its_owner_could_not_drop_is_dropped_by_whoever_looks
         await feed(ada, f"/runs/{run_id}.2/events")
         assert await journal.pauses() == [run_id]
         journal.drop_pause = dropped
-        abandoned = Abandoned(app.state.service, offered([ship_of()]))
+        abandoned = Abandoned(app.state.service, offered([ship_of()]).values())
         for _ in range(2):
             await abandoned.sweep()
         assert await journal.pauses() == [] and DONE == ["x"]
@@ -235,7 +235,7 @@ async def test_a_node_that_finds_the_next_run_claimed_leaves_the_pause_alone(
         body = {"decision": "approve", "digest": digests["ask-1"]}
         answer = await ada.post(f"/runs/{run_id}/interactions/ask-1", json=body)
         assert answer.json() == {"answer": "accepted", "continued_as": None}
-        abandoned = Abandoned(app.state.service, offered([ship_of()]))
+        abandoned = Abandoned(app.state.service, offered([ship_of()]).values())
         for _ in range(2):
             await abandoned.sweep()
         assert await journal.pauses() == [run_id] and DONE == []
@@ -246,7 +246,7 @@ async def test_what_was_asked_of_a_run_before_it_paused_ends_no_pause(opening: A
     journal = opening()
     await journal.ask(Request(run_id, "cancel.after_turn", {"mode": "after_turn", "actor": "ada"}))
     async with node(journal, ship_of()) as (app, _):
-        abandoned = Abandoned(app.state.service, offered([ship_of()]))
+        abandoned = Abandoned(app.state.service, offered([ship_of()]).values())
         for _ in range(3):
             await abandoned.sweep()
     assert await journal.pauses() == [run_id] and await journal.run(f"{run_id}.2") is None
@@ -259,7 +259,7 @@ async def test_an_answer_that_was_used_is_not_taken_for_one_to_the_next_pause(op
         body = {"decision": "approve", "digest": digests["ask-1"]}
         await ada.post(f"/runs/{run_id}/interactions/ask-1", json=body)
         await feed(ada, f"/runs/{run_id}.2/events")
-        abandoned = Abandoned(app.state.service, offered([ship_of()]))
+        abandoned = Abandoned(app.state.service, offered([ship_of()]).values())
         for _ in range(3):
             await abandoned.sweep()
         assert await journal.pauses() == [f"{run_id}.2"] and DONE == ["x"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -40,10 +40,10 @@ TAKING_S: Final = 5.0
 class Abandoned:
     """Takes up, on this node, what paused elsewhere. Belongs to the event loop of its service."""
 
-    def __init__(self, service: Service, functions: Mapping[str, Offered]) -> None:
+    def __init__(self, service: Service, functions: Iterable[Offered]) -> None:
         self._service = service
         self._journal = service.journal
-        self._functions = {kept_as(each.decorated): each for each in functions.values()}
+        self._functions = {kept_as(each.decorated): each for each in functions}
         self._asked_before: frozenset[str] = frozenset()
         self._until: dict[str, str | None] = {}
         self._told: set[tuple[str, str]] = set()

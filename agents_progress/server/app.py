@@ -7,6 +7,8 @@ What :func:`runs_app` is told:
 * ``authorize(request, action, run)`` gives the :class:`Principal` or None; see
   :data:`agents_progress.server.principal.Authorize`. There is no app without it.
 * ``functions``: what callers may start, by name; every named parameter is theirs to give.
+* ``bridges``: what tells runs in other protocols, :mod:`agents_progress.bridges`; each has routes below its path, and
+  the function that its requests start.
 * ``exclusive(principal, wish)`` gives the key of the conversation that a run belongs to, or None: of one key and owner
   one run is live, and another one is answered 409.
 * ``hosts``: the host names under which the app answers; None takes any. ``origins``: the origins of your pages, where a
@@ -32,11 +34,13 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from agents_progress.bridges.base import Bridge
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal
 from agents_progress.options import shared_journal
 from agents_progress.server.abandoned import SWEEP_S
+from agents_progress.server.bridging import bridge_routes, mounted
 from agents_progress.server.guard import Guard
 from agents_progress.server.leaving import drained_on_signals
 from agents_progress.server.limits import Limits
@@ -54,6 +58,7 @@ def runs_app(
     authorize: Authorize | None = None,
     *,
     functions: Mapping[str, Decorated[...]] | Iterable[Decorated[...]] = (),
+    bridges: Iterable[Bridge] = (),
     limits: Limits | None = None,
     exclusive: Exclusive | None = None,
     hosts: Collection[str] | None = None,
@@ -66,17 +71,21 @@ def runs_app(
 ) -> Starlette:
     """An ASGI app over a journal, with the options that are described above.
 
-    Raises :exc:`UsageError` without ``authorize``, and for a function that cannot be offered.
+    Raises :exc:`UsageError` without ``authorize``, for a function that cannot be offered, and for a bridge that cannot
+    be mounted.
     """
     if not callable(authorize):
         raise UsageError("runs_app needs authorize=: who may see, start, cancel and answer runs is yours to decide")
     limits = limits or Limits()
     store = shared_journal(journal) if isinstance(journal, str) else journal
     service = Service(store, limits, drain_s=drain_s, prune_after=prune_after, erase_after=erase_after)
-    starter, gate = Starter(service, offered(functions), exclusive), Gate(authorize, store)
+    chats = mounted(bridges)
+    starter = Starter(service, offered(functions), exclusive, [chat.offered for chat in chats])
+    gate = Gate(authorize, store)
     service.at_intervals.append((SWEEP_S, starter.abandoned.sweep))
     paths = [
         *(Route(path, Path(methods, service, starter, gate)) for path, methods in PATHS.items()),
+        *bridge_routes(chats, service, starter, gate),
         Route("/livez", Probe("live", service.live)),
         Route("/readyz", Probe("ready", service.ready)),
         *(page_routes() if page else ()),

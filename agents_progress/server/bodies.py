@@ -15,28 +15,41 @@ from agents_progress.server.limits import Limits
 from agents_progress.server.refusals import Refusal
 
 
-def bounded(receive: Receive, limits: Limits) -> Receive:
+class Bounded:
     """The same source of a request's body, whoever reads it, that refuses one that is too large or too slow."""
-    loop = asyncio.get_running_loop()
-    size, until, ended = 0, 0.0, False
 
-    async def receive_bounded() -> Message:
-        nonlocal size, until, ended
-        if ended:
-            return await receive()  # waits for the caller to hang up, for as long as it takes
-        until = until or loop.time() + limits.body_s
+    def __init__(self, receive: Receive, limits: Limits) -> None:
+        self._receive = receive
+        self._limits = limits
+        self._until = 0.0
+        self._size = 0
+        self._ended = False
+
+    @property
+    def transport(self) -> Any:
+        """The connection itself, where the server shows it: the answer may be a feed."""
+        return transport_of(self._receive)
+
+    async def receive(self) -> Message:
+        """The next message, as ASGI has it."""
+        if self._ended:
+            return await self._receive()  # waits for the caller to hang up, for as long as it takes
+        self._until = self._until or asyncio.get_running_loop().time() + self._limits.body_s
         try:
-            async with asyncio.timeout_at(until):
-                message = await receive()
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
         except TimeoutError:
             raise Refusal("slow_body") from None
-        size += len(message.get("body", b""))
-        if size > limits.body_bytes:
+        self._size += len(message.get("body", b""))
+        if self._size > self._limits.body_bytes:
             raise Refusal("body_too_large")
-        ended = not message.get("more_body", False)
+        self._ended = not message.get("more_body", False)
         return message
 
-    return receive_bounded
+
+def transport_of(receive: Receive) -> Any:
+    """The connection itself, for which ASGI has no word: uvicorn's ``receive`` belongs to an object that has it."""
+    return getattr(getattr(receive, "__self__", None), "transport", None)
 
 
 async def json_object(request: Request, limits: Limits) -> dict[str, Any]:

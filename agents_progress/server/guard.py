@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agents_progress.errors import BadSnapshot, JournalError, RunErased, RunNotFound
-from agents_progress.server.bodies import bounded
+from agents_progress.server.bodies import Bounded
 from agents_progress.server.limits import Limits
 from agents_progress.server.refusals import Refusal
 
@@ -63,8 +63,7 @@ class Guard:
 
         try:
             self._refuse_foreign(scope)
-            # A feed needs the server's own `receive`, to cut off a reader that takes nothing; a GET has no body anyway.
-            source = bounded(receive, self._limits) if scope["method"] == "POST" else receive
+            source = Bounded(receive, self._limits).receive if scope["method"] == "POST" else receive
             await self._app(scope, source, send_guarded)
         except ClientDisconnect:
             return None

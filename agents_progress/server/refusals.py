@@ -39,10 +39,12 @@ REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
     "arguments_not_object": (422, "The arguments are not one JSON object"),
     "arguments_unknown": (422, "The tool has no arguments of these names"),
     "arguments_missing": (422, "The tool needs arguments of these names too"),
+    "not_shown": (409, "What this would approve was not shown here; approve it where its details are, or reject it"),
     "digest_differs": (
         409,
         "The digest is not that of the question; look at what is asked, then answer with its digest",
     ),
+    "pruned": (410, "What follows this event is not kept any more; ask without it, and begin anew"),
     "body_too_large": (413, "The body is too large"),
     "wrong_host": (421, "This service is not known under this host name"),
     "not_json": (415, "Send the body as `Content-Type: application/json` in UTF-8, not compressed"),
@@ -53,12 +55,15 @@ REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
     "start_failed": (502, "The application could not start the run"),
     "draining": (503, "This service is about to stop; try again elsewhere, or in a moment"),
     "full": (503, "This service has as many readers as it may; try again in a moment"),
+    "not_resumed": (503, "The answer was taken, and the run has not gone on yet; ask again in a moment"),
     "unavailable": (503, "The journal of the runs cannot be reached now; try again in a moment"),
     "authorize_failed": (503, "Whether you may do this could not be found out now; try again in a moment"),
 }
 """Code to status and sentence. A code keeps its meaning once released."""
 
-FOR_NOW: Final = frozenset({"too_many_runs", "too_many_readers", "draining", "full", "unavailable", "authorize_failed"})
+FOR_NOW: Final = frozenset(
+    {"too_many_runs", "too_many_readers", "draining", "full", "not_resumed", "unavailable", "authorize_failed"}
+)
 """What may be asked again later, so that the answer says when."""
 ELSEWHERE_S: Final = 1
 """When to ask again, in seconds, where another node can answer at once."""

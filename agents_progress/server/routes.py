@@ -18,12 +18,13 @@ from agents_progress.effects.entry import Entry, is_entry
 from agents_progress.effects.ledger import Ledger
 from agents_progress.effects.places import kept_beside
 from agents_progress.effects.shown import fields as effect_fields
-from agents_progress.errors import AnswerNotUsed, CursorExpired, RunErased, RunNotFound
+from agents_progress.errors import CursorExpired, RunErased, RunNotFound
 from agents_progress.events import is_run_id
 from agents_progress.journal.base import RunRow, Scope, continued
 from agents_progress.journal.threads import outcome_of
 from agents_progress.payloads import CancelMode, Decision
 from agents_progress.server import asked
+from agents_progress.server.answering import answered
 from agents_progress.server.bodies import json_object
 from agents_progress.server.offered import named
 from agents_progress.server.principal import Action, Gate, Principal
@@ -193,14 +194,7 @@ async def answer(call: RunCall) -> Response:
         arguments=body.get("arguments"),
         text=body.get("text") or None,
     )
-    journal, within = call.service.journal, call.service.limits.answer_s
-    try:
-        later = await asking.answer(journal, call.row, given, scope=call.principal.scope, within=within)
-    except AnswerNotUsed as error:
-        raise Refusal(error.code, **error.facts) from None
-    if later is None:  # its owner is gone
-        waiting = await journal.newest({call.row.task_id}, scope=call.principal.scope)
-        later = await call.starter.abandoned.take_up(waiting[call.row.task_id])
+    later = await answered(call.service, call.starter, call.principal, call.row, [given])
     return Answer({"answer": "accepted", "continued_as": later}, 202)
 
 

@@ -1,4 +1,4 @@
-"""``POST /runs``: what may be asked for, and the one run that comes of it, however often it is asked."""
+"""Starts: what ``POST /runs`` may ask for, and the one run that comes of a wish, however often it is made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import BoundArguments
@@ -70,6 +70,8 @@ class Wish:
     task_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     title: str | None = None
+    conversation: str | None = None
+    """The key of which one run is live where the application's ``exclusive`` gives none."""
 
     @property
     def digest(self) -> str:
@@ -132,22 +134,44 @@ def _bound(chosen: Offered, wanted: Wish) -> BoundArguments:
 
 
 class Starter:
-    """Starts what is offered, in this process."""
+    """Starts what is offered, in this process. ``bridged`` are functions that other routes start."""
 
-    def __init__(self, service: Service, functions: Mapping[str, Offered], exclusive: Exclusive | None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        functions: Mapping[str, Offered],
+        exclusive: Exclusive | None,
+        bridged: Iterable[Offered] = (),
+    ) -> None:
         self._service = service
         self._functions = functions
         self._exclusive = exclusive
-        self.abandoned = Abandoned(service, functions)
+        self.abandoned = Abandoned(service, (*bridged, *functions.values()))
 
     async def start(self, request: Request, principal: Principal) -> tuple[RunRow, bool]:
         """The run that a request asks for, and whether it is a new one. Raises :class:`Refusal`."""
         key = idempotency_key(request)
         wanted, chosen = wish(await json_object(request, self._service.limits), self._functions)
+        return await self.begin(wanted, chosen, principal, key)
+
+    async def begin(
+        self,
+        wanted: Wish,
+        chosen: Offered,
+        principal: Principal,
+        key: str | None,
+        vacant: Callable[[], Awaitable[None]] | None = None,
+    ) -> tuple[RunRow, bool]:
+        """The run that a wish leads to, and whether it is a new one: under a key there is one. Raises :class:`Refusal`.
+
+        ``vacant`` is asked before a new one is started, and raises when there is no room for it.
+        """
         call = _bound(chosen, wanted)
         run_id = Clock().new_id() if key is None else keyed_run_id(principal, wanted.function, key)
         known = None if key is None else await self._known(run_id, wanted, principal)
         if known is None:
+            if vacant is not None:
+                await vacant()
             try:
                 return await self._new(run_id, wanted, chosen, call, principal), True
             except (AlreadyEnded, AppendConflict, LeaseHeld):
@@ -211,9 +235,10 @@ class Starter:
 
     def _conversation(self, wanted: Wish, principal: Principal) -> str | None:
         try:
-            return None if self._exclusive is None else self._exclusive(principal, wanted)
+            key = None if self._exclusive is None else self._exclusive(principal, wanted)
         except Exception as error:  # noqa: BLE001 - the application's own
             raise _failed(error) from None
+        return wanted.conversation if key is None else key
 
     async def _begun(self, decorated: Decorated[...], call: BoundArguments, run_id: str) -> Run:
         """The run, taken in hand."""

@@ -14,6 +14,7 @@ from starlette.types import Scope as Connection
 
 from agents_progress import telemetry
 from agents_progress.journal.base import EVERYTHING, Scope
+from agents_progress.server.bodies import transport_of
 from agents_progress.server.feeds import Ending, Hub, Reader
 from agents_progress.server.frames import WRITE_BYTES, snapshot_frame
 from agents_progress.sse import comment, encode
@@ -47,6 +48,8 @@ LAST_WORDS: Final[dict[Ending, Callable[[], bytes]]] = {
 class EventStream(Response):
     """What one reader sees of a run: the frames after its cursor, until the log is closed or the reader leaves.
 
+    How it is put into bytes is said by :meth:`opening`, :meth:`said` and :meth:`closing`: here as it is.
+
     ``snapshot`` (:meth:`RunView.snapshot`) is sent first, and its ``seq`` is the cursor then. ``again`` is asked every
     ``again_s`` seconds whether the reader may still read; False, an error or no answer in that time closes the stream.
     After ``heartbeat_s`` without a frame a comment is sent. A reader that takes nothing for ``stall_s`` is cut off.
@@ -78,6 +81,22 @@ class EventStream(Response):
         self.again_s = again_s
         self.heartbeat_s = heartbeat_s
         self.stall_s = stall_s
+
+    over = False
+    """Whether the reader was told that there is no more, though the feed goes on."""
+
+    def opening(self) -> bytes:
+        """What is sent first."""
+        first, self.first = self.first, b""  # it is large, and the stream may live long
+        return b"retry: %d\n\n%b" % (retry_ms(), first)
+
+    def said(self, frames: bytes) -> bytes:
+        """What is sent of the next frames of the feed."""
+        return frames
+
+    def closing(self, ending: Ending | None) -> bytes:
+        """What is sent last; None when the stream was ``over``."""
+        return LAST_WORDS[ending]() if ending else b""
 
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         """Answer one request; returns when the stream is closed, whoever closed it."""
@@ -131,17 +150,15 @@ class _Connection:
     async def _write(self, start: dict[str, Any]) -> None:
         stream, reader = self._stream, self._reader
         await self._send(start)
-        first, stream.first = stream.first, b""  # it is large, and the stream may live long
-        await self._put(b"retry: %d\n\n%b" % (retry_ms(), first))
-        del first
-        while (ending := reader.ending) is None:
-            if frames := await reader.take():
-                await self._put(frames)
-                if reader.behind:  # a send need not wait for anything: let others come in, and a loss be heard
-                    await asyncio.sleep(0)
+        await self._put(stream.opening())
+        while (ending := reader.ending) is None and not stream.over:
+            if said := stream.said(await reader.take()):
+                await self._put(said)
             elif self._loop.time() - self._moved_at >= stream.heartbeat_s:
                 await self._put(HEARTBEAT)
-        await self._put(LAST_WORDS[ending](), more=False)
+            if reader.behind:  # a send need not wait for anything: let others come in, and a loss be heard
+                await asyncio.sleep(0)
+        await self._put(stream.closing(ending), more=False)
 
     async def _put(self, body: bytes, *, more: bool = True) -> None:
         """Send in pieces that a server may buffer for every reader there is."""
@@ -190,24 +207,19 @@ class _Connection:
             self._reader.end(Ending.CLOSED)
 
 
-def _transport(receive: Receive) -> Any:
-    """The connection itself, for which ASGI has no word: uvicorn's ``receive`` belongs to an object that has it.
-
-    It is needed twice. A server that merely closes waits for the reader to take the rest, which it does not; and one
-    that keeps what was not taken has nothing to wait for once the last frame was handed over.
-    """
-    return getattr(getattr(receive, "__self__", None), "transport", None)
+# The connection itself is needed twice. A server that merely closes waits for the reader to take the rest, which it
+# does not; and one that keeps what was not taken has nothing to wait for once the last frame was handed over.
 
 
 def _keep_nothing(receive: Receive) -> None:
     """Have every send wait until the system took what was sent before."""
-    limit = getattr(_transport(receive), "set_write_buffer_limits", None)
+    limit = getattr(transport_of(receive), "set_write_buffer_limits", None)
     if limit is not None:
         limit(high=0)
 
 
 def _abort(receive: Receive) -> None:
     """Cut the connection off without sending what is left."""
-    abort = getattr(_transport(receive), "abort", None)
+    abort = getattr(transport_of(receive), "abort", None)
     if abort is not None:
         abort()

@@ -1,0 +1,282 @@
+"""The calls of a run as AG-UI has them: tool calls and their results, how they go, the sub-agents inside them, and the
+questions about them as interrupts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic_core import to_json
+
+from agents_progress.bridges.ag_ui_events import OURS, Json, noted
+from agents_progress.bridges.base import Event, json_of, question_id, told_of
+from agents_progress.labels import label
+from agents_progress.messages import Language, sentence
+from agents_progress.rows import Activity, Interaction
+from agents_progress.view import RunView
+
+TOOL: Final = f"{OURS}.tool"
+"""The type of the activity that tells how a call of a tool goes."""
+
+NO_CALLS: Final = ("handoff", "stage")
+"""Kinds of rows that are no calls of tools."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a tool: its row in the view, and what a client was told of it.
+
+    ``wire_id`` is ``FIRST:CALL`` with the first run of its task, since a run that continues another restates its calls
+    under their ids. ``agent`` is the call whose sub-agent made it, None for the run's own; ``restated``: the client has
+    its arguments; ``asking``: they are still awaited; ``delegates``: a sub-agent of it is open; ``shown`` is how it was
+    said to go, None when nothing was; ``settled``: its result was told.
+    """
+
+    row: Activity
+    wire_id: str
+    agent: Call | None
+    restated: bool
+    asking: bool = False
+    delegates: bool = False
+    shown: Json | None = None
+    settled: bool = False
+
+    def tagged(self, event: Event) -> Event:
+        """An event of this call, under the sub-agent that made it."""
+        return event if self.agent is None else {**event, "subagentRunId": self.agent.wire_id}
+
+    def started(self) -> Event:
+        """Asked for."""
+        self.asking = True
+        return self.tagged(
+            {
+                "type": "TOOL_CALL_START",
+                "toolCallId": self.wire_id,
+                "toolCallName": self.row.name,
+                "metadata": noted(title=self.row.title, kind=self.row.kind),
+            }
+        )
+
+    def given(self) -> list[Event]:
+        """No more arguments come; AG-UI's end of a call says that, and nothing of its execution."""
+        if not self.asking:
+            return []
+        self.asking = False
+        end: Event = {"type": "TOOL_CALL_END", "toolCallId": self.wire_id}
+        if self.restated or not self.row.arguments:
+            return [end]
+        return [{"type": "TOOL_CALL_ARGS", "toolCallId": self.wire_id, "delta": _as_json(self.row.arguments)}, end]
+
+    def activity(self) -> list[Event]:
+        """How it goes, where there is more to say than that it was asked for, and that was not said yet."""
+        row = self.row
+        going = row.state == "running" or (row.open and row.message is not None)
+        content = {
+            "toolCallId": self.wire_id,
+            "name": row.name,
+            "title": row.title,
+            "state": row.state,
+            "message": row.message,
+            "current": row.current,
+            "total": row.total,
+        }
+        known = {name: value for name, value in content.items() if value is not None}
+        if known == self.shown or (self.shown is None and not going):
+            return []
+        self.shown = known
+        event = {
+            "type": "ACTIVITY_SNAPSHOT",
+            "messageId": f"{self.wire_id}:state",
+            "activityType": TOOL,
+            "content": known,
+        }
+        return [self.tagged(event)]
+
+    def result(self, language: Language) -> Event:
+        """Settled: what it gave as far as that is disclosed, or how else it ended, in words."""
+        return self.tagged(
+            {
+                "type": "TOOL_CALL_RESULT",
+                "messageId": f"{self.wire_id}:result",
+                "toolCallId": self.wire_id,
+                "role": "tool",
+                "content": self._told(language),
+                "metadata": self._noted(),
+            }
+        )
+
+    def _noted(self) -> Json:
+        row = self.row
+        return noted(state=row.state, code=row.note, duration_ms=row.duration_ms, reused=row.reused or None)
+
+    def _told(self, language: Language) -> str:
+        row = self.row
+        if row.state == "returned":
+            return row.summary or "" if row.output is None else row.output
+        return told_of(row, language)
+
+    def messages(self, language: Language) -> Iterator[Json]:
+        """The call, and its result when there is one, as messages of a snapshot."""
+        row, tag = self.row, {} if self.agent is None else {"subagentRunId": self.agent.wire_id}
+        function = {"name": row.name, "arguments": _as_json(row.arguments) if row.arguments else ""}
+        noting = noted(title=row.title, kind=row.kind)
+        call = {"id": self.wire_id, "type": "function", "function": function, "metadata": noting}
+        yield {"id": self.wire_id, "role": "assistant", "toolCalls": [call], **tag}
+        if not row.open:
+            told = self._told(language)
+            error = {} if row.state == "returned" else {"error": told}
+            yield {
+                "id": f"{self.wire_id}:result",
+                "role": "tool",
+                "toolCallId": self.wire_id,
+                "content": told,
+                "metadata": self._noted(),
+                **error,
+                **tag,
+            }
+
+    # Its sub-agent.
+
+    def delegated(self) -> list[Event]:
+        """A nested run works for it; nothing when that was told already."""
+        if self.delegates:
+            return []
+        self.delegates = True
+        start: Event = {
+            "type": "SUBAGENT_STARTED",
+            "subagentRunId": self.wire_id,
+            "name": self.row.title,
+            "parentToolCallId": self.wire_id,
+        }
+        if self.agent is not None:
+            start["parentSubagentRunId"] = self.agent.wire_id
+        return [start]
+
+    def undelegated(self, language: Language, suspended_by: list[str] | None = None) -> list[Event]:
+        """The nested run is over, as the call is; or it waits, for these questions of its own."""
+        if not self.delegates:
+            return []
+        self.delegates = False
+        if suspended_by is not None:
+            how: Json = {"type": "SUBAGENT_FINISHED", "outcome": {"type": "suspended", "interruptIds": suspended_by}}
+        elif self.row.state == "returned":
+            how = {"type": "SUBAGENT_FINISHED", "outcome": {"type": "success"}}
+        else:
+            told = sentence("unknown", language) if self.row.open else self._told(language)
+            how = {"type": "SUBAGENT_ERROR", "message": told, "code": "unknown" if self.row.open else self.row.state}
+        return [{**how, "subagentRunId": self.wire_id}]
+
+
+def _as_json(arguments: str) -> str:
+    """Arguments as AG-UI wants them, JSON: a free text becomes a JSON string."""
+    return to_json(arguments).decode() if json_of(arguments) is arguments else arguments
+
+
+class Calls:
+    """The calls of one run, as far as a client was told of them. One that continues another is ``restating`` at first:
+    the client has those calls and their arguments.
+    """
+
+    def __init__(self, run_id: str, language: Language) -> None:
+        stem, dot, number = run_id.rpartition(".")
+        self.restating = bool(dot) and number.isdigit()
+        self._first = stem if self.restating else run_id
+        self._language: Language = language
+        self._calls: dict[str, Call] = {}
+
+    def __getitem__(self, call_id: str | None) -> Call | None:
+        return self._calls.get(call_id or "")
+
+    def restored(self, view: RunView) -> list[Event]:
+        """What is open in the view, and the sub-agents that it is in; what is settled comes in a snapshot."""
+        events: list[Event] = []
+        for call_id, row in view.rows.items():
+            if row.kind in NO_CALLS:
+                continue
+            call = self._added(call_id, row, restated=False)
+            self.restating = self.restating and row.state == "requested"
+            if call.agent is not None and call.agent.row.open:
+                events += call.agent.delegated()
+            if row.state == "requested" and row.arguments is None:
+                events.append(call.started())
+            call.settled = not row.open
+            events += self._going(call) if row.open else []
+        return events
+
+    def messages(self) -> Iterator[Json]:
+        """The calls whose arguments are not awaited, and the results there are, as messages of a snapshot."""
+        for call in self._calls.values():
+            if not call.asking:
+                yield from call.messages(self._language)
+
+    def told(self, view: RunView, call_id: str) -> list[Event]:
+        """How a call stands in the view, where that was not told."""
+        row, call, events = view.rows.get(call_id), self._calls.get(call_id), []
+        if row is None or row.kind in NO_CALLS:
+            return []
+        if call is None:
+            call = self._added(call_id, row, self.restating)
+            events = [] if call.agent is None else call.agent.delegated()
+            events.append(call.started())
+        if row.arguments is not None or row.state != "requested":
+            events += call.given()
+        return [*events, *(self._going(call) if row.open else self._settled(call))]
+
+    def closed(self, asked: Iterable[tuple[str, Interaction]] | None) -> list[Event]:
+        """Whatever is open, closed. ``asked`` are the questions that a pause leaves, by their ids in the stream; None
+        when this is no pause.
+        """
+        events: list[Event] = []
+        waiting = None if asked is None else [(name, self[question.call_id]) for name, question in asked]
+        for call in reversed(self._calls.values()):
+            own = None if waiting is None else [name for name, by in waiting if by is not None and by.agent is call]
+            events += [*call.given(), *call.undelegated(self._language, own)]
+        return events
+
+    def _added(self, call_id: str, row: Activity, restated: bool) -> Call:
+        outer = self._calls.get(call_id.rpartition("/")[0])
+        call = self._calls[call_id] = Call(row, f"{self._first}:{call_id}", outer, restated)
+        return call
+
+    def _going(self, call: Call) -> list[Event]:
+        """The tool of an agent is a sub-agent while it runs."""
+        runs = call.row.kind == "agent" and call.row.state == "running"
+        return [*call.activity(), *(call.delegated() if runs else ())]
+
+    def _settled(self, call: Call) -> list[Event]:
+        """It is over, and with it the sub-agents inside it."""
+        if call.settled:
+            return []
+        call.settled = True
+        events: list[Event] = []
+        inside = f"{call.row.activity_id}/"
+        for name, inner in reversed(self._calls.items()):
+            if name.startswith(inside):
+                events += inner.undelegated(self._language)
+        return [*events, *call.undelegated(self._language), *call.activity(), call.result(self._language)]
+
+
+def interrupt(run_id: str, question: Interaction, call: Call | None, language: Language) -> Json:
+    """A question as an interrupt. One that may not be approved here accepts no yes."""
+    approved: Json = {"type": "boolean"} if question.approvable else {"const": False}
+    hidden = label("not_shown", language)
+    found: Json = {
+        "id": question_id(run_id, question),
+        "reason": question.kind,
+        "message": question.title if question.approvable else f"{question.title} ({hidden})",
+        "responseSchema": {
+            "type": "object",
+            "properties": {"approved": approved, "reason": {"type": "string"}},
+            "required": ["approved"],
+        },
+        "metadata": noted(tool=question.tool, details=question.details, approvable=question.approvable),
+    }
+    if call is not None:
+        found["toolCallId"] = call.wire_id
+        if call.agent is not None:
+            found["subagentRunId"] = call.agent.wire_id
+    if question.expires_at is not None:
+        found["expiresAt"] = question.expires_at
+    return found

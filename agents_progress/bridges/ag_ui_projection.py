@@ -1,0 +1,259 @@
+"""One reader's AG-UI stream of one run: our envelopes in, AG-UI 1.0 events out, pure.
+
+The status, and everything that is shown of a call, a stage or a question, is that of a
+:class:`~agents_progress.view.RunView` over the same envelopes, so that no stream says more than our own displays. What
+AG-UI's client makes of a stream, measured with @ag-ui/client 1.0.0, decides how it ends: an outcome that it does not
+know is read as success, so an incomplete run is an error with a code; nothing may follow the terminal event, so success
+waits for the application's check; what is open must be closed before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
+
+from agents_progress.bridges.ag_ui_calls import Calls, interrupt
+from agents_progress.bridges.ag_ui_events import (
+    OURS,
+    PROTOCOL_VERSION,
+    Json,
+    Stages,
+    Texts,
+    custom,
+    noted,
+    usage_of,
+)
+from agents_progress.bridges.base import CUTS, Cut, Event, question_id
+from agents_progress.events import Envelope
+from agents_progress.messages import Language, Status, sentence
+from agents_progress.rows import Interaction
+from agents_progress.standing import UPDATES
+from agents_progress.view import RunView
+
+CODES: Final[Mapping[Status, str]] = {
+    "failed": "failed",
+    "incomplete": "incomplete",
+    "rejected": "check_refused",
+    "unknown": "unknown",
+    "waiting": "waiting",
+}
+"""The code of the `RUN_ERROR` of an ended run, by its status. ``waiting`` is a pause that asks nothing."""
+
+_TELLING: Final = frozenset({*UPDATES, "agent.changed"})
+"""The types after which the status may read otherwise."""
+
+_RESTATING: Final = frozenset({"run.accepted", "run.started", "tool.requested", "approval.wait"})
+"""What a run that continues another begins with."""
+
+_TOLD: Final = ("reason", "error", "partial", "completed_anyway", "requested_by")
+"""What the metadata of a terminal event repeats of ours."""
+
+
+Step: TypeAlias = "Callable[[AgUiProjection, Json], list[Event]]"
+
+
+def _custom(name: str) -> Step:
+    return lambda _, payload: [custom(name, payload)]
+
+
+class AgUiProjection:
+    """Tells one run to one client of a thread.
+
+    ``history`` are the client's own messages, as it sent them: a snapshot of ours must repeat them, since the client
+    drops every message that a snapshot does not carry.
+    """
+
+    def __init__(self, conversation: str, language: Language = "en", history: Sequence[Mapping[str, Any]] = ()) -> None:
+        self.over = False
+        self._thread = conversation
+        self._language: Language = language
+        self._history = history
+        self._view = RunView("", language)
+        self._texts, self._calls, self._stages = Texts(""), Calls("", language), Stages()
+        self._shown: tuple[Status, str | None] | None = None
+        self._said = ""
+
+    # Coming in.
+
+    def join(self, view: RunView, earlier: Sequence[RunView] = ()) -> list[Event]:
+        """`RUN_STARTED`, what is there as a snapshot of messages, and everything open opened again. The view is copied.
+
+        ``earlier`` are the runs that this one continues, oldest first, for a client that was not told of them.
+        """
+        past = [message for each in earlier for message in AgUiProjection(self._thread, self._language).past(each)]
+        opened = self._restored(RunView.from_snapshot(view.snapshot(), self._language))
+        started = {
+            "type": "RUN_STARTED",
+            "threadId": self._thread,
+            "runId": view.run_id,
+            "protocolVersion": PROTOCOL_VERSION,
+        }
+        events = [started, *self._snapshot([*past, *self._messages()]), *opened]
+        for name in ("guardrails", "sources", "artifacts"):
+            events += [custom(name.removesuffix("s"), each) for each in getattr(view, name)]
+        if view.terminal is not None:
+            events += self._closed()
+        return [*events, *self._told()] if view.seq else events
+
+    def past(self, view: RunView) -> list[Json]:
+        """The messages of a run that is over, as far as they came."""
+        self._restored(view)
+        self._closed()
+        return self._messages()
+
+    def _restored(self, view: RunView) -> list[Event]:
+        self._view = view
+        self._texts, self._calls = Texts(view.run_id), Calls(view.run_id, self._language)
+        rows = [row.activity_id for row in view.activities if row.kind == "stage"]
+        stages = [event for name in rows for event in self._stages.told(view, name)]
+        opened = [*self._calls.restored(view), *self._texts.restored(view), *stages]
+        if view.texts or len(self._asked()) < len(view.interactions):
+            self._calls.restating = False
+        return opened
+
+    def _messages(self) -> list[Json]:
+        return [*self._calls.messages(), *self._texts.messages(self._view)]
+
+    def _snapshot(self, messages: Iterable[Json]) -> list[Event]:
+        """The client's messages with ours put in their places; nothing when it has none of ours and there are none."""
+        ours = {each["id"]: each for each in messages}
+        stale = [each["id"] for each in self._history if str(each["id"]).startswith(f"{self._view.run_id}:")]
+        if not ours and not stale:
+            return []
+        kept = [ours.pop(each["id"], each) for each in self._history if each["id"] in ours or each["id"] not in stale]
+        return [{"type": "MESSAGES_SNAPSHOT", "messages": [*kept, *ours.values()]}]
+
+    # Going on.
+
+    def feed(self, envelope: Envelope) -> list[Event]:
+        """The events of the next envelope; none of one that came before, of another run, or after the end."""
+        if self.over:
+            return []
+        view, type_, payload = self._view, envelope.type, envelope.payload
+        seq, doubted, ended = view.seq, view.standing.issues, view.terminal is not None
+        if type_ == "text.completed":
+            message = view.texts.get((payload["item_id"], payload.get("channel", "answer")))
+            self._said = "" if message is None else message.text
+        view.feed(envelope)
+        if self._calls.restating and type_ not in _RESTATING:
+            self._calls.restating = False
+        step = None if view.seq == seq or ended else self.steps.get(type_)
+        events = [] if step is None else step(self, payload)
+        if type_ in _TELLING or view.standing.issues is not doubted:
+            events = [*events, *self._told()]
+        return events
+
+    def cut(self, code: Cut) -> list[Event]:
+        """The stream ends here, and the run perhaps not: an error, whatever is known."""
+        if self.over:
+            return []
+        self.over = True
+        error = {"type": "RUN_ERROR", "code": code, "message": CUTS[code][self._language]}
+        return [*self._closed(), {**error, "metadata": noted(status=self._view.status)}]
+
+    def _told(self) -> list[Event]:
+        """The status, where it changed; and the terminal event, once everything that it rests on is known."""
+        view, status = self._view, self._view.status
+        events: list[Event] = []
+        if (status, view.agent) != self._shown:
+            self._shown = status, view.agent
+            content = {"status": status, "message": view.message}
+            if view.agent is not None:
+                content["agent"] = view.agent
+            name = f"{view.run_id}:status"
+            events.append({"type": "ACTIVITY_SNAPSHOT", "messageId": name, "activityType": OURS, "content": content})
+        if view.terminal is not None and status != "checking":
+            self.over = True
+            events.append(self._terminal(status))
+        return events
+
+    # The steps: the view took the envelope in; what is told is how it stands there.
+
+    def _text_delta(self, payload: Json) -> list[Event]:
+        return self._texts.delta(self._view, (payload["item_id"], payload.get("channel", "answer")), payload["text"])
+
+    def _text_completed(self, payload: Json) -> list[Event]:
+        item = payload["item_id"], payload.get("channel", "answer")
+        return self._texts.completed(item, self._said, self._view.texts[item].text)
+
+    def _tool(self, payload: Json) -> list[Event]:
+        return self._calls.told(self._view, payload["call_id"])
+
+    def _stage(self, payload: Json) -> list[Event]:
+        return self._stages.told(self._view, f"stage:{payload['stage_id']}")
+
+    def _end(self, payload: Json) -> list[Event]:
+        return [] if self._view.terminal is None else self._closed()
+
+    def _nothing(self, payload: Json) -> list[Event]:
+        """Facts that stand in the status or in the ending, or that nobody is shown."""
+        return []
+
+    # The end.
+
+    def _asked(self) -> list[Interaction]:
+        return [each for each in self._view.interactions.values() if each.decision is None]
+
+    def _closed(self) -> list[Event]:
+        """Everything closed that is open: the terminal event comes next, and says what that means."""
+        paused = self._view.standing.outcome == "paused"
+        asked = [(question_id(self._view.run_id, each), each) for each in self._asked()] if paused else None
+        return [*self._texts.closed(), *self._calls.closed(asked), *self._stages.closed()]
+
+    def _terminal(self, status: Status) -> Event:
+        view, end = self._view, self._view.terminal or {}
+        facts = {name: end.get(name) for name in _TOLD}
+        about: Event = {"metadata": noted(status=status, check=(view.verdict or {}).get("check"), **facts)}
+        usage = usage_of(view.usage)
+        if usage:
+            about["usage"] = usage
+            about["metadata"][OURS]["usage"] = (view.usage or {})["status"]
+        finished: Event = {"type": "RUN_FINISHED", "threadId": self._thread, "runId": view.run_id, **about}
+        if status == "done":
+            return {**finished, "outcome": {"type": "success"}, "result": end["final_output"]}
+        if status == "cancelled":
+            return {**finished, "outcome": {"type": "cancelled"}}
+        if status == "waiting" and self._asked():
+            return {**finished, "outcome": {"type": "interrupt", "interrupts": self._interrupts()}}
+        return {"type": "RUN_ERROR", "code": CODES[status], "message": sentence(status, self._language), **about}
+
+    def _interrupts(self) -> list[Json]:
+        run_id, language = self._view.run_id, self._language
+        return [interrupt(run_id, each, self._calls[each.call_id], language) for each in self._asked()]
+
+    steps: ClassVar[Mapping[str, Step]] = {
+        "run.accepted": _nothing,
+        "run.started": _nothing,
+        "agent.changed": _nothing,
+        "model.started": _nothing,
+        "model.completed": _nothing,
+        "model.incomplete": _nothing,
+        "model.failed": _nothing,
+        "text.delta": _text_delta,
+        "text.completed": _text_completed,
+        "tool.requested": _tool,
+        "tool.arguments.delta": _nothing,
+        "tool.arguments.completed": _tool,
+        "tool.started": _tool,
+        "tool.progress": _tool,
+        "tool.finished": _tool,
+        "tool.failed": _tool,
+        "tool.rejected": _tool,
+        "tool.skipped": _tool,
+        "handoff.requested": _nothing,
+        "handoff.completed": _custom("handoff"),
+        "approval.wait": _nothing,
+        "approval.resolved": _custom("approval"),
+        "guardrail.tripped": _custom("guardrail"),
+        "stage.started": _stage,
+        "stage.completed": _stage,
+        "source.cited": _custom("source"),
+        "artifact.created": _custom("artifact"),
+        "usage.updated": _nothing,
+        "cancel.requested": _nothing,
+        "adapter.unsupported": _nothing,
+        "run.ended": _end,
+        "run.lost": _end,
+        "app.checked": _nothing,
+    }
+    """What each type of the table gives; :data:`~agents_progress.bridges.table.AG_UI` names it."""
