@@ -56,6 +56,7 @@ export const LABELS = {
   "stop_asked": {"en": "Asking the run to stop", "zh": "正在请求停止"},
   "already_ended": {"en": "The run had already ended", "zh": "运行此前已经结束"},
   "approve": {"en": "Approve", "zh": "批准"},
+  "approve_edited": {"en": "Approve as edited", "zh": "按修改后的内容批准"},
   "reject": {"en": "Reject", "zh": "拒绝"},
   "answer_reason": {"en": "Reason (may stay empty)", "zh": "理由（可不填）"},
   "answer_sent": {"en": "Sending the answer", "zh": "正在提交答复"},
