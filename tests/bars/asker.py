@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from agents import Agent, Runner, RunResultStreaming, function_tool, set_tracing_disabled
@@ -55,6 +56,17 @@ ANSWERING: Final = (
 """The steps of the process that answers."""
 
 
+ASKED: Final = 7
+EDITED: Final = 8
+"""The order that the model wants paid, and the one that is paid where the person who approves edits it."""
+
+
+def orders(bank: Path) -> list[int]:
+    """What the bank was told to pay for, once each time that it was."""
+    told = bank.with_suffix(".orders")
+    return [int(order) for order in told.read_text().split()] if told.exists() else []
+
+
 class Life(Mortal):
     """One process: what it does, and where it ends."""
 
@@ -65,13 +77,15 @@ class Life(Mortal):
         @once(key="{order}", ledger=ledger, name="pay", reconcile=ask_bank)
         def pay_once(order: int) -> str:
             self.reached(ANSWERING[6])
+            with self.bank.with_suffix(".orders").open("a") as told:
+                told.write(f"{order}\n")
             pay(self.bank)
             self.reached(ANSWERING[7])
             return f"paid {order}"
 
         tool = function_tool(pay_once, name_override="pay", needs_approval=True)
         said = (turn(text("Paid.")),)
-        asked = (turn(call("pay", {"order": 7}, call_id="c1")),)
+        asked = (turn(call("pay", {"order": ASKED}, call_id="c1")),)
 
         @progress(journal=journal, keep_pauses=True, owner="ada", tenant="shop")
         def work() -> RunResultStreaming:
@@ -128,8 +142,12 @@ class Life(Mortal):
 
     async def answer(self, journal: Journal, ledger: Ledger) -> dict[str, Any]:
         """Approve what paused elsewhere."""
-        run = await self.work(journal, ledger, asks=False).resume(self.about["run_id"], approve="all", actor="mei")
-        return {"kind": await self._ended(run)}
+        return {"kind": await self._ended(await self._approved(journal, ledger, self.about["run_id"]))}
+
+    async def _approved(self, journal: Journal, ledger: Ledger, run_id: str) -> Run:
+        arguments = {"ask-1": {"order": EDITED}} if self.about.get("edited") else None
+        work = self.work(journal, ledger, asks=False)
+        return await work.resume(run_id, approve="all", actor="mei", arguments=arguments)
 
     async def finish(self, journal: Journal, ledger: Ledger) -> dict[str, Any]:
         """Approve what still waits; where nothing does, see what it came to, and ask anew."""
@@ -152,7 +170,7 @@ class Life(Mortal):
         run = self.work(journal, ledger, asks=True).using(run_id=f"{first}-again")()
         await run
         await run.closed()
-        again = await self.work(journal, ledger, asks=False).resume(run.id, approve="all", actor="mei")
+        again = await self._approved(journal, ledger, run.id)
         return {"kind": await self._ended(again), "again": True, "left": row.status}
 
     async def _ended(self, run: Run) -> str:

@@ -69,7 +69,8 @@ export function cancel(url, { mode, ...way } = {}) {
  * An answer. `arguments` are approved in the place of those that were asked about: the text of one JSON object, because
  * a tool gets the numbers that were typed, and a value would have rounded some of them.
  *
- * @typedef {{decision: "approve" | "reject", reason?: string, digest?: string, text?: string, arguments?: string}} Given
+ * @typedef {{decision: "approve" | "reject", reason?: string, digest?: string, text?: string,
+ *   arguments?: string}} Given
  */
 
 /**

@@ -194,7 +194,8 @@ a { color: var(--accent); }
   [part=run] { border: 0; padding: 0; }
   [part=head] { position: static; margin: 0; padding-inline: 0; }
   [part=details-text] { max-block-size: none; }
-  [part=stop], [part=fold], [part=more], [part=link], [part=reason-row], [part=carried], [part=answers] { display: none; }
+  [part=stop], [part=fold], [part=more], [part=link], [part=carried],
+  [part=reason-row], [part=answers] { display: none; }
 }
 `;
 
