@@ -29,21 +29,24 @@ LEASE_S: Final = 1.0
 
 
 class Mortal:
-    """What one process does, as ``about`` says, up to the step where it is killed, or with ``freezes`` stopped."""
+    """What one process does, as ``about`` says, up to the step where it is killed; or, with ``freezes``, stopped until
+    the file of this name is there.
+    """
 
     def __init__(self, about: Mapping[str, Any]) -> None:
         self.about = about
         self.bank = Path(about["bank"])
-        self._frozen = False
 
     def reached(self, step: str) -> None:
         """End here, if it is the step."""
-        if not step or step != self.about["step"] or self._frozen:
+        if not step or step != self.about["step"]:
             return
-        self._frozen = bool(self.about.get("freezes"))
-        os.kill(os.getpid(), signal.SIGSTOP if self._frozen else signal.SIGKILL)
-        if not self._frozen:
+        if "freezes" not in self.about:
+            os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(60)
+        while not Path(self.about["freezes"]).exists():
+            os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(0.02)
 
     def tell(self, told: Mapping[str, Any]) -> None:
         """Write what it came to."""
@@ -86,20 +89,22 @@ class Story(ABC):
 
     async def live(self, step: str, **about: Any) -> dict[str, Any] | None:
         """One process up to a step; what it told, None when it died."""
-        return await self.over(*self.born(step, **about))
+        child, told = self.born(step, **about)
+        try:
+            await self.end(child)
+        finally:
+            child.kill()
+            child.close()
+        answer: dict[str, Any] | None = json.loads(told.read_text()) if told.exists() else None
+        return answer
 
-    async def over(self, child: Child, told: Path) -> dict[str, Any] | None:
-        """Wait for the end of a process; what it told."""
+    async def end(self, child: Child) -> None:
+        """Wait for the end of a process."""
         try:
             async with asyncio.timeout(self.within_s):
                 await child.gone()
         except TimeoutError:
-            child.kill()
             self.faults.append(f"a process hung, of {self.deaths}")
-        finally:
-            child.close()
-        answer: dict[str, Any] | None = json.loads(told.read_text()) if told.exists() else None
-        return answer
 
     @abstractmethod
     async def play(self) -> None:
