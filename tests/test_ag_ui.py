@@ -395,6 +395,7 @@ def test_a_run_that_continues_shows_its_calls_under_the_ids_that_the_client_has_
     seen(flat(streamed(again.envelopes)), screen)
     assert screen.arguments == {f"{RUN}:c1": '{"order":1}'}
     assert screen.results == {f"{RUN}:c1": "R-1"}
+    assert [content["status"] for name, content in screen.activities.items() if name.endswith(":status")] == ["done"]
     assert screen.success
 
 

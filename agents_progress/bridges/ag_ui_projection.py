@@ -160,7 +160,7 @@ class AgUiProjection:
             content = {"status": status, "message": view.message}
             if view.agent is not None:
                 content["agent"] = view.agent
-            name = f"{view.run_id}:status"
+            name = f"{self._calls.first}:status"  # a run that goes on takes the place of the pause
             events.append({"type": "ACTIVITY_SNAPSHOT", "messageId": name, "activityType": OURS, "content": content})
         if view.terminal is not None and status != "checking":
             self.over = True
