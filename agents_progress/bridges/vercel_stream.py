@@ -98,7 +98,9 @@ class VercelStream:
 
     def cut(self, code: Cut) -> list[Event]:
         """An ending for a feed that cannot go on: an error, whatever was seen."""
-        return [] if self.over else _events(self.stopped(CUTS[code][self.language]))
+        if self.over:
+            return []
+        return _events([facts.run(self.view, self.view.status, code), *self.stopped(CUTS[code][self.language])])
 
     # Beginning, standing, ending.
 
