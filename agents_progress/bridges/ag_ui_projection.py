@@ -183,7 +183,7 @@ class AgUiProjection:
         return self._stages.told(self._view, f"stage:{payload['stage_id']}")
 
     def _end(self, payload: Json) -> list[Event]:
-        return [] if self._view.terminal is None else self._closed()
+        return [] if self._view.terminal is None else [*self._texts.ended(self._view), *self._closed()]
 
     def _nothing(self, payload: Json) -> list[Event]:
         """Facts that stand in the status or in the ending, or that nobody is shown."""
