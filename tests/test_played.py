@@ -311,8 +311,9 @@ def test_somebody_cancels_where_the_script_says(mode: Any, kinds: set[str]) -> N
 
 async def test_a_cancel_in_a_script_that_plays_no_run_of_ours_is_refused() -> None:
     api = ScriptedAPI([turn(text("5 ", cancel(), "EUR"))])
-    with pytest.raises(ScriptNotPlayed, match=r"a script with a cancel\(\) in it is played by run_script"):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - releases of the client wrap it or not
         await Runner.run(with_model(api.model()), "hi")
+    assert "a script with a cancel() in it is played by run_script" in f"{caught.value} {caught.value.__cause__}"
 
 
 ASKS = turn(call("refund", {"eur": 5}, call_id="c1"), call("tell", {"who": "ann"}, call_id="c2"))
