@@ -35,6 +35,7 @@ from agents_progress.testing import (
     assert_ending,
     assert_view,
     call,
+    cancel,
     connection_error,
     cut,
     frozen_clock,
@@ -296,7 +297,24 @@ async def test_two_scripts_at_once_are_refused_and_the_first_goes_on() -> None:
     assert_ending(await first, "succeeded")
 
 
-# Answers of people.
+# What people do.
+
+
+@pytest.mark.parametrize(("mode", "kinds"), [("immediate", {"cancelled"}), ("after_turn", {"cancelled", "succeeded"})])
+def test_somebody_cancels_where_the_script_says(mode: Any, kinds: set[str]) -> None:
+    found = run_script(total, [turn(text("5 ", cancel(mode, "ada"), "EUR"))], "?")
+    assert found.outcome.kind in kinds and found.outcome.requested_by == "ada"
+    asked = found.types.index("cancel.requested")
+    assert found.envelopes[asked].payload == {"mode": mode, "actor": "ada"}
+    assert "text.delta" in found.types[:asked]
+
+
+async def test_a_cancel_in_a_script_that_plays_no_run_of_ours_is_refused() -> None:
+    api = ScriptedAPI([turn(text("5 ", cancel(), "EUR"))])
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - releases of the client wrap it or not
+        await Runner.run(with_model(api.model()), "hi")
+    assert "a script with a cancel() in it is played by run_script" in f"{caught.value} {caught.value.__cause__}"
+
 
 ASKS = turn(call("refund", {"eur": 5}, call_id="c1"), call("tell", {"who": "ann"}, call_id="c2"))
 

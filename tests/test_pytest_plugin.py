@@ -15,6 +15,8 @@ import pytest
 
 from agents_progress.recordings import load
 
+pytestmark = pytest.mark.timeout(300)  # a fresh environment compiles the SDK first
+
 INI = """\
 [pytest]
 addopts = -W error --strict-markers --strict-config -p no:cacheprovider
@@ -131,7 +133,7 @@ class Project:
         command = [sys.executable, "-m", "pytest", "-q", *arguments]
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "OPENAI"))}
         return subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=50, check=False
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=140, check=False
         )
 
     def results(self) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ BLOCKS: list[str] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | r
 SETTINGS = "".join(re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 
 
+@pytest.mark.timeout(150)
 def test_the_tests_on_the_page_pass_as_they_stand_with_warnings_as_errors(tmp_path: Path) -> None:
     project = Project(tmp_path, SETTINGS.replace("[tool.pytest.ini_options]", "[pytest]").replace('"', ""))
     done = project.run("-W", "error", "--strict-markers", "--update-golden-envelopes", test_page="\n".join(BLOCKS))

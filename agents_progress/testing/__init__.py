@@ -38,29 +38,30 @@ if TYPE_CHECKING:
     from .plugin import MakeAPI as MakeAPI
     from .scripted import ScriptedAPI as ScriptedAPI
     from .scripted import ScriptNotPlayed as ScriptNotPlayed
+    from .steps import cancel as cancel
+    from .steps import cut as cut
+    from .steps import hang_up as hang_up
+    from .steps import pause as pause
+    from .steps import reached as reached
+    from .steps import wait as wait
     from .turns import Turn as Turn
     from .turns import Usage as Usage
     from .turns import call as call
     from .turns import completed as completed
     from .turns import connection_error as connection_error
-    from .turns import cut as cut
     from .turns import error as error
     from .turns import event as event
     from .turns import failed as failed
-    from .turns import hang_up as hang_up
     from .turns import http_error as http_error
     from .turns import incomplete as incomplete
     from .turns import message as message
-    from .turns import pause as pause
     from .turns import raw_item as raw_item
     from .turns import raw_turn as raw_turn
-    from .turns import reached as reached
     from .turns import reasoning as reasoning
     from .turns import refusal as refusal
     from .turns import stopped as stopped
     from .turns import text as text
     from .turns import turn as turn
-    from .turns import wait as wait
 
 _NAMES = {
     "answers": ("Answer", "approve", "reject"),
@@ -71,10 +72,10 @@ _NAMES = {
     "played": ("NotOver", "Played", "frozen_clock", "run_script", "run_script_async"),
     "plugin": ("MakeAPI",),
     "scripted": ("ScriptNotPlayed", "ScriptedAPI"),
+    "steps": ("cancel", "cut", "hang_up", "pause", "reached", "wait"),
     "turns": (
-        *("Turn", "Usage", "call", "completed", "connection_error", "cut", "error", "event", "failed", "hang_up"),
-        *("http_error", "incomplete", "message", "pause", "raw_item", "raw_turn", "reached", "reasoning", "refusal"),
-        *("stopped", "text", "turn", "wait"),
+        *("Turn", "Usage", "call", "completed", "connection_error", "error", "event", "failed", "http_error"),
+        *("incomplete", "message", "raw_item", "raw_turn", "reasoning", "refusal", "stopped", "text", "turn"),
     ),
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}

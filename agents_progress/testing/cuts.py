@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, Unpack, ove
 
 from .answers import Answer
 from .played import Played, run_script_async
-from .turns import Cut, HangUp, Turn, cut, hang_up, stopped
+from .steps import Cut, HangUp, cut, hang_up
+from .turns import Turn, stopped
 
 if TYPE_CHECKING:
     from agents import Agent, TResponseInputItem

@@ -25,7 +25,8 @@ from agents_progress.view import RunView
 from .answers import Answer, Prompter
 from .network import no_network, untraced
 from .scripted import ScriptedAPI, ScriptNotPlayed
-from .turns import JSON, Turn
+from .steps import JSON
+from .turns import Turn
 
 if TYPE_CHECKING:
     from agents import Agent, TResponseInputItem
@@ -118,8 +119,9 @@ async def run_script_async(target: Any, script: Script, /, *args: Any, **kwargs:
     prompter = Prompter(script)
     function, kwargs = _playable(target, kwargs)
     with _alone(prompter.api):
-        first = run = await _started(function, args, kwargs)
-        runs = [first]
+        run = await _started(function, args, kwargs)
+        runs = [run]
+        prompter.api.cancelled = lambda step: runs[-1].cancel(step.mode, step.actor)
         async with _limited(runs):
             outcome = await run
             while outcome.kind == "paused" and (answer := prompter.answer()) is not None:

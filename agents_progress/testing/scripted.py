@@ -7,12 +7,13 @@ run ends) is what the SDK makes of such a stream, in whichever version is instal
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from . import chat_wire, responses_wire
-from .turns import JSON, Ending, Frame, Step, Turn
+from .steps import JSON, Cancel, Delivery, Frame, Step
+from .turns import Ending, Turn
 
 if TYPE_CHECKING:
     import httpx2 as httpx
@@ -48,6 +49,8 @@ class ScriptedAPI:
         """The JSON bodies received, in order, those beyond the script included."""
         self.frames: list[int] = []
         """How many frames of a stream were sent in answer to each of them."""
+        self.cancelled: Callable[[Cancel], object] = _nobody
+        """Does what a `cancel()` in the script asks for; `run_script` puts its run here."""
 
     def client(self, **options: Any) -> AsyncOpenAI:
         """The real client over this script, without retries of its own unless `max_retries` is given."""
@@ -134,12 +137,20 @@ class ScriptedAPI:
             return _impossible(f"Turn {number} has no chat form: {reason}.")
         wire = chat_wire if chat else responses_wire
         if not streamed:
-            return transport.plain(wire.body(turn, number, body))
+            return transport.plain(self._cancelling(wire.body(turn, number, body)))
         frames = wire.events(turn, number, body)
         stopped = frames if turn.stop is None else turn.stop.of(frames)
-        return transport.stream(self._counting(stopped, number), wire.encode)
+        return transport.stream(self._counting(self._cancelling(stopped), number), wire.encode)
 
-    def _counting(self, frames: Iterator[Frame | Step], number: int) -> Iterator[Frame | Step]:
+    def _cancelling(self, frames: Iterator[Frame | Step]) -> Iterator[Frame | Delivery]:
+        """The frames and steps, without the cancels, which happen as they are reached."""
+        for frame in frames:
+            if isinstance(frame, Cancel):
+                self.cancelled(frame)
+            else:
+                yield frame
+
+    def _counting(self, frames: Iterator[Frame | Delivery], number: int) -> Iterator[Frame | Delivery]:
         """The frames, counted as they are taken."""
         for frame in frames:
             self.frames[number - 1] += isinstance(frame, dict | str)
@@ -147,6 +158,10 @@ class ScriptedAPI:
 
     def _beyond(self, number: int) -> str:
         return f"The script has {_turns(self.taken)}, and this is request {number}: there is no turn to answer it."
+
+
+def _nobody(step: Cancel) -> None:
+    raise ScriptNotPlayed("a script with a cancel() in it is played by run_script; cancel a run of your own yourself")
 
 
 def _error(turn: Turn) -> JSON | None:

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import openai
 
-from .turns import JSON, Cut, Frame, HangUp, Pause, Reached, Step, Wait
+from .steps import JSON, Cut, Delivery, Frame, HangUp, Pause, Reached, Wait
 
 if TYPE_CHECKING or int(openai.__version__.partition(".")[0]) >= 3:
     import httpx2 as httpx
@@ -104,12 +104,12 @@ def _as_of(library: Any, error: httpx.TransportError) -> Exception:
     return cls(str(error))
 
 
-def stream(frames: Iterator[Frame | Step], encode: Callable[[Frame], bytes]) -> httpx.Response:
+def stream(frames: Iterator[Frame | Delivery], encode: Callable[[Frame], bytes]) -> httpx.Response:
     """A 200 whose body is the frames as server-sent events."""
     return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=_Body(play(frames, encode)))
 
 
-def plain(frames: Iterator[Frame | Step]) -> httpx.Response:
+def plain(frames: Iterator[Frame | Delivery]) -> httpx.Response:
     """A 200 whose body is one JSON object, sent after the steps that come before it."""
 
     def encode(frame: Frame) -> bytes:
@@ -138,7 +138,7 @@ def unreachable() -> Exception:
     return httpx.ConnectError("the script says that the API cannot be reached")
 
 
-async def play(frames: Iterator[Frame | Step], encode: Callable[[Frame], bytes]) -> AsyncGenerator[bytes, None]:
+async def play(frames: Iterator[Frame | Delivery], encode: Callable[[Frame], bytes]) -> AsyncGenerator[bytes, None]:
     """Send the frames one by one and do what the steps say."""
     for frame in frames:
         match frame:

@@ -1,7 +1,7 @@
-"""The vocabulary of a scripted model: what one response consists of, and how its stream behaves.
+"""The vocabulary of a scripted model: what one response consists of, and how it ends.
 
 Everything here is a frozen value. A `Turn` can be written once and played any number of times; only an
-`asyncio.Event` given to `wait` or `reached` carries state. Nothing here knows how a turn looks on a wire:
+`asyncio.Event` given to a step carries state. Nothing here knows how a turn looks on a wire:
 `responses_wire` and `chat_wire` render it.
 """
 
@@ -11,53 +11,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-if TYPE_CHECKING:
-    import asyncio
-
-JSON: TypeAlias = dict[str, Any]
-
-
-# --- Steps: what the stream does at this point instead of sending a frame ------------------------------------
-
-
-@dataclass(frozen=True)
-class Pause:
-    """The stream is silent for `seconds`."""
-
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Wait:
-    """The stream is silent until `event` is set."""
-
-    event: asyncio.Event
-
-
-@dataclass(frozen=True)
-class Reached:
-    """The stream sets `event` when it gets here, after the frames before it were taken."""
-
-    event: asyncio.Event
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The connection breaks here."""
-
-    kind: Literal["read", "protocol", "timeout"] = "read"
-
-
-@dataclass(frozen=True)
-class HangUp:
-    """The body ends here, cleanly, whatever should have followed."""
-
-
-Step: TypeAlias = Pause | Wait | Reached | Cut | HangUp
-Frame: TypeAlias = JSON | str
-
+from .steps import JSON, Cut, Frame, HangUp, Step, Stop
 
 # --- Pieces: what a response consists of --------------------------------------------------------------------
 
@@ -164,25 +120,6 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Stop:
-    """Where a stream stops, whatever should have followed: after so many frames, in the way of `step`."""
-
-    after: int
-    step: Cut | HangUp
-
-    def of(self, frames: Iterator[Frame | Step]) -> Iterator[Frame | Step]:
-        """The frames and steps until there, and how it stops."""
-        left = self.after
-        for frame in frames:
-            if isinstance(frame, dict | str):
-                left -= 1
-                if left < 0:
-                    break
-            yield frame
-        yield self.step
-
-
-@dataclass(frozen=True)
 class Turn:
     """One model response, which is one HTTP request. Made by `turn`, `raw_turn`, `http_error`, `connection_error`."""
 
@@ -284,31 +221,6 @@ def event(frame: Frame) -> RawEvent:
     In a Responses stream `sequence_number` is filled in where it is absent.
     """
     return RawEvent(frame)
-
-
-def pause(seconds: float) -> Pause:
-    """The stream is silent for `seconds`."""
-    return Pause(seconds)
-
-
-def wait(gate: asyncio.Event) -> Wait:
-    """The stream is silent until somebody sets `gate`."""
-    return Wait(gate)
-
-
-def reached(signal: asyncio.Event) -> Reached:
-    """The stream sets `signal` when it gets to this point."""
-    return Reached(signal)
-
-
-def cut(kind: Literal["read", "protocol", "timeout"] = "read") -> Cut:
-    """The connection breaks here, with a read error, a protocol error (body cut short) or a read timeout."""
-    return Cut(kind)
-
-
-def hang_up() -> HangUp:
-    """The body ends here as if all had been said: no terminal event, no error."""
-    return HangUp()
 
 
 def completed(*, status: str = "completed", output: Sequence[JSON] | None = None) -> Ending:

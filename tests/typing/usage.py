@@ -38,22 +38,6 @@ from agents_progress.messages import Status
 from agents_progress.outcome import owner_finished
 from agents_progress.sse import Decoder
 from agents_progress.terminal import show, watch
-from agents_progress.testing import (
-    GoldenEnvelopes,
-    MakeAPI,
-    Played,
-    ScriptedAPI,
-    approve,
-    assert_ending,
-    assert_view,
-    call,
-    cut,
-    never_done_early,
-    run_script,
-    run_script_async,
-    text,
-    turn,
-)
 from agents_progress.verify import all_of, digest, equals, has_output, matches, publish, schema
 
 
@@ -229,22 +213,3 @@ async def effects(ledger: Ledger) -> None:
     assert_type(pay_now(1), Total)
     for entry in open_ledger("sqlite:///e.db").entries(state="uncertain"):
         assert_type(ledger.resolve(entry.effect.entry, entry.generation, Happened("x"), "ann"), bool)
-
-
-def test_of_a_stranger(scripted_api: MakeAPI, golden_envelopes: GoldenEnvelopes) -> None:
-    played = run_script(total, [turn(text("5 ", cut(), "EUR"), call("pay")), approve("pay")], "2 plus 3?", turns=2)
-    assert_type(played, Played)
-    assert_ending(played, "failed", code="connection", output=None, accepted=False)
-    assert_view(played, status="failed", text="5 ", tools={"pay": ["returned", "skipped"]}, asks=[])
-    assert_type(run_script(agent, [], "hi", verify=has_output(), language="zh"), Played)
-    api = scripted_api(turn(text("5 EUR")))
-    assert_type(api, ScriptedAPI)
-    golden_envelopes(run_script(total, api, "2 plus 3?"), name="again")
-    assert_type(never_done_early(total, [turn(text("5 EUR"))], question="2 plus 3?"), int)
-
-
-async def test_in_a_loop() -> None:
-    run = total("x")
-    await run
-    assert_ending(run, "succeeded")
-    assert_type(await run_script_async(bare, [turn()], "x"), Played)
