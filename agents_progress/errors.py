@@ -15,6 +15,7 @@
         * :exc:`ClientExtraMissing`
         * :exc:`ServerExtraMissing`
         * :exc:`SealExtraMissing`
+        * :exc:`BridgeExtraMissing`
         * :exc:`NotServable`
         * :exc:`NoVerdict`
         * :exc:`NotPublishable`
@@ -130,6 +131,10 @@ class ServerExtraMissing(UsageError, ImportError):
 
 class SealExtraMissing(UsageError, ImportError):
     """Sealing needs a package that is not installed."""
+
+
+class BridgeExtraMissing(UsageError, ImportError):
+    """A bridge needs a package that is not installed."""
 
 
 class NotServable(UsageError, LookupError):

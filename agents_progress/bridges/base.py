@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -80,13 +80,15 @@ class Asked:
 
     ``conversation`` is the client's id of the chat, opaque: a label, never the id of a run or task. ``key`` is its own
     id of this request, so that the same request twice starts one run. ``arguments`` are the function's, None when the
-    request only answers. ``answers`` are those that came back.
+    request only answers or joins. ``answers`` are those that came back. ``history`` are the client's own messages,
+    where the protocol's projections need them.
     """
 
     conversation: str
     key: str
     arguments: Mapping[str, Any] | None
     answers: tuple[Answered, ...] = ()
+    history: tuple[Mapping[str, Any], ...] = ()
 
 
 class BadBody(Exception):
@@ -119,8 +121,8 @@ class Bridge(Protocol):
     def asked(self, body: Mapping[str, Any]) -> Asked:
         """What a request asks for. Raises :exc:`BadBody`."""
 
-    def projection(self, conversation: str, key: str) -> Projection:
-        """A stream for one reader; ``key`` is that of the request it answers, empty for one that joins."""
+    def projection(self, conversation: str, key: str, history: Sequence[Mapping[str, Any]] = ()) -> Projection:
+        """A stream for one reader; ``key`` and ``history`` are those of its request, empty for one that joins."""
 
     def frame(self, event: Event) -> bytes:
         """One event as a frame of server-sent events, without an id."""

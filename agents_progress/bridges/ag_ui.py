@@ -1,0 +1,111 @@
+"""AG-UI 1.0: what CopilotKit, assistant-ui, TanStack and every `HttpAgent` read. Needs the extra ``ag-ui``.
+
+A request is a ``RunAgentInput``. Its ``runId`` is the key under which the same request twice starts one run; the ids in
+the stream are ours. A pause is an interrupt, and ``resume`` answers it: ``{"approved": true}`` or ``{"approved":
+false}``, with a ``reason`` where one is given; an interrupt that is cancelled was not approved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from agents_progress.bridges.ag_ui_projection import AgUiProjection
+from agents_progress.bridges.base import Answered, Asked, BadBody, Event, message_parameter
+from agents_progress.errors import BridgeExtraMissing
+
+if TYPE_CHECKING:
+    from ag_ui.core import RunAgentInput
+
+    from agents_progress.decorate import Decorated
+
+Arguments: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""What a request body gives to the function, by the names of its parameters. May raise :exc:`BadBody`."""
+
+_HEADERS: Final[Mapping[str, str]] = {"content-type": "text/event-stream"}
+
+
+class AgUI:
+    """Serves one decorated function to AG-UI clients under a path.
+
+    ``arguments`` makes the function's arguments of a request body. Without it the text of the last user message goes to
+    the parameter ``message`` or ``messages``, or else to the only required one; a function that this does not serve is
+    refused here with :exc:`UsageError`. Raises :exc:`BridgeExtraMissing`.
+    """
+
+    name: Final = "ag-ui"
+    last: Final = b""
+    headers: Final = _HEADERS
+
+    def __init__(self, chat: Decorated[...], path: str = "/ag-ui", arguments: Arguments | None = None) -> None:
+        self._input = _input_model()
+        self.chat = chat
+        self.path = path
+        self._arguments = arguments or _last_message(message_parameter(chat))
+
+    def asked(self, body: Mapping[str, Any]) -> Asked:
+        """Read a ``RunAgentInput``. Raises :exc:`BadBody`, which names the field and no value.
+
+        A request without a message of the user, and without answers, asks for nothing but to be told of its run.
+        """
+        try:
+            given = self._input.model_validate(body)
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the body"
+            raise BadBody(f"{place}: {first['type']}") from None
+        answers = tuple(_answer(place, entry) for place, entry in enumerate(given.resume or ()))
+        starts = not answers and bool(given.messages) and given.messages[-1].role == "user"
+        arguments = self._arguments(body) if starts else None
+        history = tuple(message.model_dump(mode="json", by_alias=True) for message in given.messages)
+        return Asked(given.thread_id, given.run_id, arguments, answers, history)
+
+    def projection(self, conversation: str, key: str, history: Sequence[Mapping[str, Any]] = ()) -> AgUiProjection:
+        """A stream for one reader, whose own messages are ``history``."""
+        return AgUiProjection(conversation, self.chat.options.language, history)
+
+    def frame(self, event: Event) -> bytes:
+        """One event as a frame of server-sent events."""
+        # JSON has no line ends of its own: the frame needs no look for them.
+        return b"data: %b\n\n" % to_json(event, inf_nan_mode="null")
+
+
+def _input_model() -> type[RunAgentInput]:
+    try:
+        from ag_ui.core import RunAgentInput
+    except ImportError as error:
+        raise BridgeExtraMissing("the AG-UI bridge needs ag-ui-protocol; install agents-progress[ag-ui]") from error
+    return RunAgentInput
+
+
+def _last_message(parameter: str) -> Arguments:
+    """The text of the last message, which the caller found to be a user's, for one parameter."""
+
+    def arguments(body: Mapping[str, Any]) -> Mapping[str, Any]:
+        messages = body["messages"]
+        content = messages[-1]["content"]
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for place, part in enumerate(parts):
+            if part["type"] != "text":
+                raise BadBody(
+                    f"messages.{len(messages) - 1}.content.{place}: only text is read; say `arguments=` to read more"
+                )
+        return {parameter: "".join(part["text"] for part in parts)}
+
+    return arguments
+
+
+def _answer(place: int, entry: Any) -> Answered:
+    """One entry of ``resume``. An interrupt that was cancelled was not approved."""
+    if entry.status == "cancelled":
+        return Answered(entry.interrupt_id, "rejected")
+    payload = entry.payload if isinstance(entry.payload, Mapping) else {}
+    approved, reason = payload.get("approved"), payload.get("reason")
+    if not isinstance(approved, bool):
+        raise BadBody(f"resume.{place}.payload.approved: true or false")
+    if not isinstance(reason, str | None):
+        raise BadBody(f"resume.{place}.payload.reason: text")
+    return Answered(entry.interrupt_id, "approved" if approved else "rejected", reason)

@@ -1,0 +1,309 @@
+"""The calls of a run as AG-UI has them: tool calls and their results, how they go, the sub-agents inside them, and the
+questions about them as interrupts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pydantic_core import from_json, to_json
+
+from agents_progress.bridges.ag_ui_events import OURS, Json, noted, require
+from agents_progress.bridges.base import Event, question_id
+from agents_progress.labels import in_words, label
+from agents_progress.messages import Language, sentence
+from agents_progress.rows import OPEN_STATES, Activity, Interaction, ToolState
+
+TOOL: Final = f"{OURS}.tool"
+"""The type of the activity that tells how a call of a tool goes."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a tool, under ``FIRST:CALL`` with the first run of its task: a run that continues another restates
+    its calls under their ids.
+
+    ``agent`` is the call whose sub-agent made it, None for the run's own; ``asking``: its arguments
+    are still awaited; ``delegates``: a sub-agent of it is open; ``shown``: an activity of it is.
+    """
+
+    row: Activity
+    wire_id: str
+    agent: Call | None
+    asking: bool = False
+    delegates: bool = False
+    shown: bool = False
+
+    def tagged(self, event: Event) -> Event:
+        """An event of this call, under the sub-agent that made it."""
+        return event if self.agent is None else {**event, "subagentRunId": self.agent.wire_id}
+
+    def started(self) -> Event:
+        """Asked for."""
+        self.asking = True
+        return self.tagged(
+            {
+                "type": "TOOL_CALL_START",
+                "toolCallId": self.wire_id,
+                "toolCallName": self.row.name,
+                "metadata": noted(title=self.row.title, kind=self.row.kind),
+            }
+        )
+
+    def given(self, arguments: str | None) -> list[Event]:
+        """No more arguments come; AG-UI's end of a call says that, and nothing of its execution."""
+        if not self.asking:
+            return []
+        self.asking = False
+        end: Event = {"type": "TOOL_CALL_END", "toolCallId": self.wire_id}
+        if not arguments:
+            return [end]
+        return [{"type": "TOOL_CALL_ARGS", "toolCallId": self.wire_id, "delta": _as_json(arguments)}, end]
+
+    def activity(self) -> Event:
+        """How it goes."""
+        self.shown = True
+        row = self.row
+        content = {
+            "toolCallId": self.wire_id,
+            "name": row.name,
+            "title": row.title,
+            "state": row.state,
+            "message": row.message,
+            "current": row.current,
+            "total": row.total,
+        }
+        known = {name: value for name, value in content.items() if value is not None}
+        return self.tagged(
+            {"type": "ACTIVITY_SNAPSHOT", "messageId": f"{self.wire_id}:state", "activityType": TOOL, "content": known}
+        )
+
+    def result(self, language: Language) -> Event:
+        """Settled: what it gave as far as that is disclosed, or how else it ended, in words."""
+        return self.tagged(
+            {
+                "type": "TOOL_CALL_RESULT",
+                "messageId": f"{self.wire_id}:result",
+                "toolCallId": self.wire_id,
+                "role": "tool",
+                "content": self._told(language),
+                "metadata": self._noted(),
+            }
+        )
+
+    def _noted(self) -> Json:
+        row = self.row
+        return noted(state=row.state, code=row.note, duration_ms=row.duration_ms, reused=row.reused or None)
+
+    def _told(self, language: Language) -> str:
+        row = self.row
+        if row.state == "returned":
+            return row.summary or "" if row.output is None else row.output
+        word, why = label(row.state, language), row.summary or in_words(row.note, language)
+        return f"{word}: {why}" if why else word
+
+    def messages(self, language: Language) -> Iterator[Json]:
+        """The call, and its result when there is one, as messages of a snapshot."""
+        row, tag = self.row, {} if self.agent is None else {"subagentRunId": self.agent.wire_id}
+        function = {"name": row.name, "arguments": _as_json(row.arguments) if row.arguments else ""}
+        noting = noted(title=row.title, kind=row.kind)
+        call = {"id": self.wire_id, "type": "function", "function": function, "metadata": noting}
+        yield {"id": self.wire_id, "role": "assistant", "toolCalls": [call], **tag}
+        if not row.open:
+            told = self._told(language)
+            error = {} if row.state == "returned" else {"error": told}
+            yield {
+                "id": f"{self.wire_id}:result",
+                "role": "tool",
+                "toolCallId": self.wire_id,
+                "content": told,
+                "metadata": self._noted(),
+                **error,
+                **tag,
+            }
+
+    # Its sub-agent.
+
+    def delegated(self) -> list[Event]:
+        """A nested run works for it; nothing when that was told already."""
+        if self.delegates:
+            return []
+        self.delegates = True
+        start: Event = {
+            "type": "SUBAGENT_STARTED",
+            "subagentRunId": self.wire_id,
+            "name": self.row.title,
+            "parentToolCallId": self.wire_id,
+        }
+        if self.agent is not None:
+            start["parentSubagentRunId"] = self.agent.wire_id
+        return [start]
+
+    def undelegated(self, language: Language, suspended_by: list[str] | None = None) -> list[Event]:
+        """The nested run is over, as the call is; or it waits, for these questions of its own."""
+        if not self.delegates:
+            return []
+        self.delegates = False
+        if suspended_by is not None:
+            how: Json = {"type": "SUBAGENT_FINISHED", "outcome": {"type": "suspended", "interruptIds": suspended_by}}
+        elif self.row.state == "returned":
+            how = {"type": "SUBAGENT_FINISHED", "outcome": {"type": "success"}}
+        else:
+            told = sentence("unknown", language) if self.row.open else self._told(language)
+            how = {"type": "SUBAGENT_ERROR", "message": told, "code": "unknown" if self.row.open else self.row.state}
+        return [{**how, "subagentRunId": self.wire_id}]
+
+
+def _as_json(arguments: str) -> str:
+    """Arguments as AG-UI wants them, JSON: a free text becomes a JSON string."""
+    try:
+        from_json(arguments)
+    except ValueError:
+        return to_json(arguments).decode()
+    return arguments
+
+
+class Calls:
+    """The calls of one run. ``known`` are the calls that the client has, from the run that this one continues."""
+
+    def __init__(self, run_id: str, language: Language, known: Collection[str]) -> None:
+        stem, dot, number = run_id.rpartition(".")
+        self._first = stem if dot and number.isdigit() else run_id
+        self._language: Language = language
+        self._known = known
+        self._calls: dict[str, Call] = {}
+
+    def __getitem__(self, call_id: str | None) -> Call | None:
+        return self._calls.get(call_id or "")
+
+    @property
+    def open(self) -> bool:
+        """Whether any is."""
+        return any(call.row.open for call in self._calls.values())
+
+    # Coming in.
+
+    def restored(self, rows: Iterable[Activity]) -> Iterator[Event]:
+        """The calls of a view; of the open ones what goes on, with the sub-agents that they are in."""
+        for row in rows:
+            call = self._added(replace(row))
+            if call.agent is not None and call.agent.row.open:
+                yield from call.agent.delegated()
+            if row.state == "requested" and row.arguments is None:
+                yield call.started()
+            if row.state == "running" or (row.open and row.message is not None):
+                yield call.activity()
+            if row.kind == "agent" and row.state == "running":
+                yield from call.delegated()
+
+    def messages(self) -> Iterator[Json]:
+        """The calls whose arguments are not awaited, and the results there are, as messages of a snapshot."""
+        for call in self._calls.values():
+            if not call.asking:
+                yield from call.messages(self._language)
+
+    # Going on.
+
+    def requested(self, payload: Json) -> list[Event]:
+        """One more; by a sub-agent, when its id says so."""
+        call_id, name = payload["call_id"], payload["name"]
+        require(call_id not in self._calls and ":" not in call_id)
+        title: Any = payload.get("title", name)
+        arguments = payload.get("arguments")
+        call = self._added(Activity(call_id, payload["kind"], name, title, arguments=arguments))
+        events = [] if call.agent is None else call.agent.delegated()
+        events.append(call.started())
+        return events if arguments is None else [*events, *self._given(call)]
+
+    def told(self, payload: Json) -> list[Event]:
+        """A piece of arguments: they are sent whole, since a client that comes in between could not join them."""
+        self._open(payload)
+        return []
+
+    def given(self, payload: Json) -> list[Event]:
+        """All of the arguments."""
+        call = self._open(payload)
+        call.row.arguments = payload["arguments"]
+        return self._given(call)
+
+    def started(self, payload: Json) -> list[Event]:
+        """One is being executed; that of an agent's tool is a sub-agent."""
+        call = self._open(payload, frozenset({"requested"}))
+        call.row.state = "running"
+        events = [*self._given(call), call.activity()]
+        return [*events, *call.delegated()] if call.row.kind == "agent" else events
+
+    def progressed(self, payload: Json) -> list[Event]:
+        """What the tool says of itself."""
+        call = self._open(payload)
+        call.row.message, call.row.current, call.row.total = payload["message"], payload["current"], payload["total"]
+        return [call.activity()]
+
+    def settled(self, payload: Json, state: ToolState) -> list[Event]:
+        """One is over, and with it the sub-agents inside it."""
+        call = self._open(payload)
+        row = call.row
+        row.state, row.note = state, payload.get("reason", payload.get("code"))
+        row.summary, row.output = payload.get("summary", payload.get("message")), payload.get("output")
+        row.duration_ms, row.reused = payload.get("duration_ms"), payload.get("reused", False)
+        events = self._given(call)
+        inside = f"{row.activity_id}/"
+        for name, inner in reversed(self._calls.items()):
+            if name.startswith(inside):
+                events += inner.undelegated(self._language)
+        events += call.undelegated(self._language)
+        if call.shown:
+            events.append(call.activity())
+        events.append(call.result(self._language))
+        row.output = row.summary = row.arguments = None
+        return events
+
+    def closed(self, asked: Iterable[tuple[str, Interaction]] | None) -> list[Event]:
+        """Whatever is open, closed. ``asked`` are the questions that a pause leaves, by their ids in the stream; None
+        when this is no pause.
+        """
+        events: list[Event] = []
+        waiting = None if asked is None else [(name, self[question.call_id]) for name, question in asked]
+        for call in reversed(self._calls.values()):
+            own = None if waiting is None else [name for name, by in waiting if by is not None and by.agent is call]
+            events += [*self._given(call), *call.undelegated(self._language, own)]
+        return events
+
+    def _added(self, row: Activity) -> Call:
+        outer = self._calls.get(row.activity_id.rpartition("/")[0])
+        call = self._calls[row.activity_id] = Call(row, f"{self._first}:{row.activity_id}", outer)
+        return call
+
+    def _open(self, payload: Json, states: Collection[str] = OPEN_STATES) -> Call:
+        call = self._calls[payload["call_id"]]
+        require(call.row.state in states)
+        return call
+
+    def _given(self, call: Call) -> list[Event]:
+        return call.given(None if call.wire_id in self._known else call.row.arguments)
+
+
+def interrupt(run_id: str, question: Interaction, call: Call | None, language: Language) -> Json:
+    """A question as an interrupt. One that may not be approved here accepts no yes."""
+    approved: Json = {"type": "boolean"} if question.approvable else {"const": False}
+    hidden = label("not_shown", language)
+    found: Json = {
+        "id": question_id(run_id, question),
+        "reason": question.kind,
+        "message": question.title if question.approvable else f"{question.title} ({hidden})",
+        "responseSchema": {
+            "type": "object",
+            "properties": {"approved": approved, "reason": {"type": "string"}},
+            "required": ["approved"],
+        },
+        "metadata": noted(tool=question.tool, details=question.details, approvable=question.approvable),
+    }
+    if call is not None:
+        found["toolCallId"] = call.wire_id
+        if call.agent is not None:
+            found["subagentRunId"] = call.agent.wire_id
+    if question.expires_at is not None:
+        found["expiresAt"] = question.expires_at
+    return found
