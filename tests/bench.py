@@ -39,6 +39,9 @@ from openai.types.responses import (
 )
 
 from agents_progress import progress
+from agents_progress.bridges.ag_ui import AgUI
+from agents_progress.bridges.base import Bridge
+from agents_progress.bridges.vercel import Vercel
 from agents_progress.caps import Caps
 from agents_progress.clock import Clock
 from agents_progress.disclosure import TEXTS, Disclosure, Screen
@@ -392,6 +395,36 @@ def memory_of(kind: str) -> None:
     print(int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024)  # type: ignore[index]
 
 
+def row_bridge(name: str, bridge: Bridge) -> float:
+    """What a bridge takes for one reader of a text: events of the other protocol, and their frames."""
+    start = {"agent": "A", "task_id": "r", "parent": None, "resumed_from": None}
+    log = [Envelope("r:1", "r", 1, "run.started", MOMENT, start)]
+    for index in range(50_000):
+        text = {
+            "item_id": "m",
+            "index": index,
+            "text": "so many letters as are told together, at most: sixty-four of them",
+        }
+        log.append(Envelope(f"r:{index + 2}", "r", index + 2, "text.delta", MOMENT, text))
+
+    def seconds() -> float:
+        stream, frame = bridge.projection("c", ""), bridge.frame
+        stream.join(RunView("r"))
+        begun = time.process_time()
+        for envelope in log:
+            for event in stream.feed(envelope):
+                frame(event)
+        return time.process_time() - begun
+
+    figure = statistics.median(seconds() for _ in range(TIMES)) * 1e6 / len(log)
+    return said(f"told through {name}", figure, 3.0, f"{figure:.2f} us/envelope (at most 3)")
+
+
+@progress
+def chatted(message: str) -> Any:
+    return Runner.run_streamed(agent_of([]), message)
+
+
 def row_import() -> float:
     code = "import time; t = time.perf_counter(); import agents_progress; print(time.perf_counter() - t)"
     loaded = "; import sys; assert 'agents' not in sys.modules"
@@ -409,6 +442,8 @@ ROWS = {
     "append": row_append,
     "recorder": row_recorder,
     "snapshots": row_snapshots,
+    "ag-ui": partial(row_bridge, "AG-UI", AgUI(chatted)),
+    "vercel": partial(row_bridge, "the AI SDK", Vercel(chatted, major=7)),
     "memory": row_memory,
     "import": row_import,
 }

@@ -6,7 +6,7 @@ It says "done" only after an accepted output, and holds a :class:`RunView` to kn
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,7 +86,7 @@ class Plain:
         arguments = {self._parameter: body["say"]} if "say" in body else None
         return Asked(body["chat"], body["id"], arguments, answers)
 
-    def projection(self, conversation: str, key: str) -> PlainProjection:
+    def projection(self, conversation: str, key: str, history: Sequence[Any] = ()) -> PlainProjection:
         return PlainProjection(conversation, key)
 
     def frame(self, event: Event) -> bytes:

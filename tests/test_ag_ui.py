@@ -361,23 +361,31 @@ def test_a_sub_agent_that_asks_is_suspended_by_its_own_question() -> None:
 
 def test_a_run_that_continues_shows_its_calls_under_the_ids_that_the_client_has_and_their_arguments_once() -> None:
     screen = seen(flat(streamed(asking())))
-    history = [
-        {"id": "u1", "role": "user", "content": "Refund order 1"},
-        {
-            "id": f"{RUN}:c1",
-            "role": "assistant",
-            "toolCalls": [
-                {"id": f"{RUN}:c1", "type": "function", "function": {"name": "refund", "arguments": '{"order":1}'}}
-            ],
-        },
-    ]
     again = Log(f"{RUN}.2").start(resumed_from=RUN).request("c1", "refund", arguments='{"order":1}')
     again.ask("ask-1", "c1", "refund").say("approval.resolved", interaction_id="ask-1", decision="approved")
     again.say("tool.started", call_id="c1").say("tool.finished", call_id="c1", output="R-1").end().check()
-    seen(flat(streamed(again.envelopes, history=history)), screen)
+    seen(flat(streamed(again.envelopes)), screen)
     assert screen.arguments == {f"{RUN}:c1": '{"order":1}'}
     assert screen.results == {f"{RUN}:c1": "R-1"}
     assert screen.success
+
+
+def test_whoever_comes_to_a_run_that_continues_gets_what_came_before_it_too() -> None:
+    first = Log().start().say("text.delta", item_id="m1", index=0, text="I ask")
+    first.request("c1", "refund", arguments="{}").ask("ask-1", "c1", "refund").end("paused")
+    again = Log(f"{RUN}.2").start(resumed_from=RUN).request("c1", "refund", arguments="{}").ask("ask-1", "c1", "refund")
+    again.say("approval.resolved", interaction_id="ask-1", decision="approved").say(
+        "tool.finished", call_id="c1", output="R-1"
+    )
+    again.say("text.delta", item_id="m1", index=0, text="Done").end().check()
+    for start in range(len(again.envelopes) + 1):
+        projection = AgUiProjection("thread")
+        view = shown(again.envelopes[:start], f"{RUN}.2")
+        screen = seen(projection.join(view, earlier=[shown(first.envelopes, RUN)]))
+        for step in again.envelopes[start:]:
+            seen(projection.feed(step), screen)
+        assert screen.texts == {f"{RUN}:m1": "I ask", f"{RUN}.2:m1": "Done"}
+        assert (screen.arguments, screen.results) == ({f"{RUN}:c1": "{}"}, {f"{RUN}:c1": "R-1"})
 
 
 # Coming again.

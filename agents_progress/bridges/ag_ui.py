@@ -34,6 +34,9 @@ class AgUI:
     ``arguments`` makes the function's arguments of a request body. Without it the text of the last user message goes to
     the parameter ``message`` or ``messages``, or else to the only required one; a function that this does not serve is
     refused here with :exc:`UsageError`. Raises :exc:`BridgeExtraMissing`.
+
+    What a client says of earlier messages, of tools, context and state reaches nothing unless ``arguments`` takes it
+    there: it is the client's own word.
     """
 
     name: Final = "ag-ui"
@@ -47,10 +50,7 @@ class AgUI:
         self._arguments = arguments or _last_message(message_parameter(chat))
 
     def asked(self, body: Mapping[str, Any]) -> Asked:
-        """Read a ``RunAgentInput``. Raises :exc:`BadBody`, which names the field and no value.
-
-        A request without a message of the user, and without answers, asks for nothing but to be told of its run.
-        """
+        """Read a ``RunAgentInput``. Raises :exc:`BadBody`, which names the field and no value."""
         try:
             given = self._input.model_validate(body)
         except ValidationError as error:
@@ -58,8 +58,7 @@ class AgUI:
             place = ".".join(str(part) for part in first["loc"]) or "the body"
             raise BadBody(f"{place}: {first['type']}") from None
         answers = tuple(_answer(place, entry) for place, entry in enumerate(given.resume or ()))
-        starts = not answers and bool(given.messages) and given.messages[-1].role == "user"
-        arguments = self._arguments(body) if starts else None
+        arguments = None if answers else self._arguments(body)
         history = tuple(message.model_dump(mode="json", by_alias=True) for message in given.messages)
         return Asked(given.thread_id, given.run_id, arguments, answers, history)
 
@@ -82,18 +81,20 @@ def _input_model() -> type[RunAgentInput]:
 
 
 def _last_message(parameter: str) -> Arguments:
-    """The text of the last message, which the caller found to be a user's, for one parameter."""
+    """The text of the last user message, for one parameter."""
 
     def arguments(body: Mapping[str, Any]) -> Mapping[str, Any]:
         messages = body["messages"]
-        content = messages[-1]["content"]
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        for place, part in enumerate(parts):
+        place = next((n for n, each in reversed([*enumerate(messages)]) if each["role"] == "user"), None)
+        if place is None:
+            raise BadBody("messages: one of a user, or `resume` with the answers to a pause")
+        content = messages[place]["content"]
+        if isinstance(content, str):
+            return {parameter: content}
+        for number, part in enumerate(content):
             if part["type"] != "text":
-                raise BadBody(
-                    f"messages.{len(messages) - 1}.content.{place}: only text is read; say `arguments=` to read more"
-                )
-        return {parameter: "".join(part["text"] for part in parts)}
+                raise BadBody(f"messages.{place}.content.{number}: only text is read; say `arguments=` to read more")
+        return {parameter: "".join(part["text"] for part in content)}
 
     return arguments
 

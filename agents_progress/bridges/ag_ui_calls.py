@@ -25,13 +25,15 @@ class Call:
     """One call of a tool, under ``FIRST:CALL`` with the first run of its task: a run that continues another restates
     its calls under their ids.
 
-    ``agent`` is the call whose sub-agent made it, None for the run's own; ``asking``: its arguments
-    are still awaited; ``delegates``: a sub-agent of it is open; ``shown``: an activity of it is.
+    ``agent`` is the call whose sub-agent made it, None for the run's own; ``restated``: the
+    client has its arguments; ``asking``: they are still awaited; ``delegates``: a sub-agent of it is open; ``shown``:
+    an activity of it is.
     """
 
     row: Activity
     wire_id: str
     agent: Call | None
+    restated: bool
     asking: bool = False
     delegates: bool = False
     shown: bool = False
@@ -52,15 +54,15 @@ class Call:
             }
         )
 
-    def given(self, arguments: str | None) -> list[Event]:
+    def given(self) -> list[Event]:
         """No more arguments come; AG-UI's end of a call says that, and nothing of its execution."""
         if not self.asking:
             return []
         self.asking = False
         end: Event = {"type": "TOOL_CALL_END", "toolCallId": self.wire_id}
-        if not arguments:
+        if self.restated or not self.row.arguments:
             return [end]
-        return [{"type": "TOOL_CALL_ARGS", "toolCallId": self.wire_id, "delta": _as_json(arguments)}, end]
+        return [{"type": "TOOL_CALL_ARGS", "toolCallId": self.wire_id, "delta": _as_json(self.row.arguments)}, end]
 
     def activity(self) -> Event:
         """How it goes."""
@@ -166,13 +168,15 @@ def _as_json(arguments: str) -> str:
 
 
 class Calls:
-    """The calls of one run. ``known`` are the calls that the client has, from the run that this one continues."""
+    """The calls of one run. One that continues another is ``restating`` at first: the client has those calls and their
+    arguments, which would only join what is there.
+    """
 
-    def __init__(self, run_id: str, language: Language, known: Collection[str]) -> None:
+    def __init__(self, run_id: str, language: Language) -> None:
         stem, dot, number = run_id.rpartition(".")
-        self._first = stem if dot and number.isdigit() else run_id
+        self.restating = bool(dot) and number.isdigit()
+        self._first = stem if self.restating else run_id
         self._language: Language = language
-        self._known = known
         self._calls: dict[str, Call] = {}
 
     def __getitem__(self, call_id: str | None) -> Call | None:
@@ -188,7 +192,8 @@ class Calls:
     def restored(self, rows: Iterable[Activity]) -> Iterator[Event]:
         """The calls of a view; of the open ones what goes on, with the sub-agents that they are in."""
         for row in rows:
-            call = self._added(replace(row))
+            call = self._added(replace(row), restated=False)
+            self.restating = self.restating and row.state == "requested"
             if call.agent is not None and call.agent.row.open:
                 yield from call.agent.delegated()
             if row.state == "requested" and row.arguments is None:
@@ -212,10 +217,11 @@ class Calls:
         require(call_id not in self._calls and ":" not in call_id)
         title: Any = payload.get("title", name)
         arguments = payload.get("arguments")
-        call = self._added(Activity(call_id, payload["kind"], name, title, arguments=arguments))
+        row = Activity(call_id, payload["kind"], name, title, arguments=arguments)
+        call = self._added(row, restated=self.restating)
         events = [] if call.agent is None else call.agent.delegated()
         events.append(call.started())
-        return events if arguments is None else [*events, *self._given(call)]
+        return events if arguments is None else [*events, *call.given()]
 
     def told(self, payload: Json) -> list[Event]:
         """A piece of arguments: they are sent whole, since a client that comes in between could not join them."""
@@ -226,13 +232,13 @@ class Calls:
         """All of the arguments."""
         call = self._open(payload)
         call.row.arguments = payload["arguments"]
-        return self._given(call)
+        return call.given()
 
     def started(self, payload: Json) -> list[Event]:
         """One is being executed; that of an agent's tool is a sub-agent."""
         call = self._open(payload, frozenset({"requested"}))
         call.row.state = "running"
-        events = [*self._given(call), call.activity()]
+        events = [*call.given(), call.activity()]
         return [*events, *call.delegated()] if call.row.kind == "agent" else events
 
     def progressed(self, payload: Json) -> list[Event]:
@@ -248,7 +254,7 @@ class Calls:
         row.state, row.note = state, payload.get("reason", payload.get("code"))
         row.summary, row.output = payload.get("summary", payload.get("message")), payload.get("output")
         row.duration_ms, row.reused = payload.get("duration_ms"), payload.get("reused", False)
-        events = self._given(call)
+        events = call.given()
         inside = f"{row.activity_id}/"
         for name, inner in reversed(self._calls.items()):
             if name.startswith(inside):
@@ -268,21 +274,18 @@ class Calls:
         waiting = None if asked is None else [(name, self[question.call_id]) for name, question in asked]
         for call in reversed(self._calls.values()):
             own = None if waiting is None else [name for name, by in waiting if by is not None and by.agent is call]
-            events += [*self._given(call), *call.undelegated(self._language, own)]
+            events += [*call.given(), *call.undelegated(self._language, own)]
         return events
 
-    def _added(self, row: Activity) -> Call:
+    def _added(self, row: Activity, restated: bool) -> Call:
         outer = self._calls.get(row.activity_id.rpartition("/")[0])
-        call = self._calls[row.activity_id] = Call(row, f"{self._first}:{row.activity_id}", outer)
+        call = self._calls[row.activity_id] = Call(row, f"{self._first}:{row.activity_id}", outer, restated)
         return call
 
     def _open(self, payload: Json, states: Collection[str] = OPEN_STATES) -> Call:
         call = self._calls[payload["call_id"]]
         require(call.row.state in states)
         return call
-
-    def _given(self, call: Call) -> list[Event]:
-        return call.given(None if call.wire_id in self._known else call.row.arguments)
 
 
 def interrupt(run_id: str, question: Interaction, call: Call | None, language: Language) -> Json:

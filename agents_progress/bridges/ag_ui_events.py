@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from agents_progress.bridges.base import Event
@@ -178,9 +178,9 @@ class Stages:
     def restored(self, rows: Iterable[Activity]) -> Iterator[Event]:
         """The stages of a view; the open ones are started again."""
         for row in rows:
-            self._rows[row.activity_id.partition(":")[2]] = row
-            if row.open:
-                yield {"type": "STEP_STARTED", "stepName": self._name(row)}
+            own = self._rows[row.activity_id.partition(":")[2]] = replace(row)
+            if own.open:
+                yield {"type": "STEP_STARTED", "stepName": self._name(own)}
 
     def started(self, payload: Json) -> list[Event]:
         """One more."""
@@ -198,8 +198,10 @@ class Stages:
 
     def closed(self) -> list[Event]:
         """Those that are open, finished: AG-UI has no step that goes on after its run."""
-        names = [self._name(row) for row in self._rows.values() if row.open]
-        return [{"type": "STEP_FINISHED", "stepName": name} for name in reversed(names)]
+        left = [row for row in reversed(self._rows.values()) if row.open]
+        for row in left:
+            row.state = "returned"
+        return [{"type": "STEP_FINISHED", "stepName": self._name(row)} for row in left]
 
     def _name(self, row: Activity) -> str:
         """The title; with its number where an earlier stage has the same, since open steps are told by their names."""

@@ -7,7 +7,7 @@ so success waits for the application's check; what is open must be closed before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from agents_progress.bridges.ag_ui_calls import Calls, interrupt
@@ -44,6 +44,9 @@ CODES: Final[Mapping[Status, str]] = {
 _TELLING: Final = frozenset({*UPDATES, "agent.changed"})
 """The types after which the status may read otherwise."""
 
+_RESTATING: Final = frozenset({"run.accepted", "run.started", "tool.requested", "approval.wait"})
+"""What a run that continues another begins with."""
+
 _TOLD: Final = ("reason", "error", "partial", "completed_anyway", "requested_by")
 """What the metadata of a terminal event repeats of ours."""
 
@@ -71,13 +74,12 @@ class AgUiProjection:
         self._thread = conversation
         self._language: Language = language
         self._history = history
-        self._known = {call["id"] for message in history for call in message.get("toolCalls") or ()}
         self._run_id = ""
         self._seq = 0
         self._standing = Standing()
         self._shown: tuple[Status, str | None] | None = None
         self._agent: str | None = None
-        self._texts, self._calls, self._stages = Texts(""), Calls("", language, ()), Stages()
+        self._texts, self._calls, self._stages = Texts(""), Calls("", language), Stages()
         self._asked: dict[str, Interaction] = {}
         self._usage: Mapping[str, Any] | None = None
         self._end: Mapping[str, Any] | None = None
@@ -85,10 +87,12 @@ class AgUiProjection:
 
     # Coming in.
 
-    def join(self, view: RunView) -> list[Event]:
-        """`RUN_STARTED`, what is there as a snapshot of messages, and everything open opened again."""
+    def join(self, view: RunView, earlier: Sequence[RunView] = ()) -> list[Event]:
+        """`RUN_STARTED`, what is there as a snapshot of messages, and everything open opened again.
+
+        ``earlier`` are the runs that this one continues, oldest first, for a client that was not told of them.
+        """
         self._run_id, self._seq = view.run_id, view.seq
-        self._texts, self._calls = Texts(view.run_id), Calls(view.run_id, self._language, self._known)
         self._standing, self._agent, self._usage = view.standing.copy(), view.agent, view.usage
         self._end, self._verdict = view.terminal, view.verdict
         self._asked = {name: each for name, each in view.interactions.items() if each.decision is None}
@@ -98,19 +102,36 @@ class AgUiProjection:
             "runId": self._run_id,
             "protocolVersion": PROTOCOL_VERSION,
         }
-        stages = [row for row in view.activities if row.kind == "stage"]
-        calls = [row for row in view.activities if row.kind not in ("stage", "handoff")]
-        opened = [*self._calls.restored(calls), *self._texts.restored(view.messages), *self._stages.restored(stages)]
-        events = [started, *self._snapshot(view), *opened]
+        opened = self._restored(view)
+        past = [message for each in earlier for message in AgUiProjection(self._thread, self._language).past(each)]
+        events = [started, *self._snapshot([*past, *self._messages(view)]), *opened]
         for name in ("guardrails", "sources", "artifacts"):
             events += [custom(name.removesuffix("s"), each) for each in getattr(view, name)]
         if self._standing.ended:
             events += self._closed()
         return [*events, *self._told()] if view.seq else events
 
-    def _snapshot(self, view: RunView) -> list[Event]:
+    def past(self, view: RunView) -> list[Json]:
+        """The messages of a run that is over, as far as they came."""
+        self._restored(view)
+        self._closed()
+        return self._messages(view)
+
+    def _restored(self, view: RunView) -> list[Event]:
+        self._texts, self._calls, self._stages = Texts(view.run_id), Calls(view.run_id, self._language), Stages()
+        stages = [row for row in view.activities if row.kind == "stage"]
+        calls = [row for row in view.activities if row.kind not in ("stage", "handoff")]
+        opened = [*self._calls.restored(calls), *self._texts.restored(view.messages), *self._stages.restored(stages)]
+        if view.texts or len(self._asked) < len(view.interactions):
+            self._calls.restating = False
+        return opened
+
+    def _messages(self, view: RunView) -> list[Json]:
+        return [*self._calls.messages(), *self._texts.closed_of(view.messages)]
+
+    def _snapshot(self, messages: Iterable[Json]) -> list[Event]:
         """The client's messages with ours put in their places; nothing when it has none of ours and there are none."""
-        ours = {each["id"]: each for each in (*self._calls.messages(), *self._texts.closed_of(view.messages))}
+        ours = {each["id"]: each for each in messages}
         stale = [each["id"] for each in self._history if str(each["id"]).startswith(f"{self._run_id}:")]
         if not ours and not stale:
             return []
@@ -129,6 +150,8 @@ class AgUiProjection:
             standing.issues = True
         self._seq = seq
         step = self.steps.get(type_)
+        if self._calls.restating and type_ not in _RESTATING:
+            self._calls.restating = False
         events: list[Event] = []
         try:
             if step is None:

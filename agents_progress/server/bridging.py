@@ -175,7 +175,7 @@ class Mounted:
         stream = BridgeStream(
             service.hub,
             self._bridge,
-            self._bridge.projection(wanted.conversation, wanted.key),
+            self._bridge.projection(wanted.conversation, wanted.key, wanted.history),
             view or await view_of(service.journal, row.run_id, scope),
             cursor,
             scope=scope,

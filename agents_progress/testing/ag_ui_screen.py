@@ -11,8 +11,21 @@ from typing import Any, Final
 
 from agents_progress.errors import UsageError
 
-_TEXTS: Final = ("TEXT_MESSAGE", "REASONING_MESSAGE")
 _OUTCOMES: Final = ("cancelled", "interrupt")
+
+_OPENING: Final[Mapping[str, str]] = {
+    "TEXT_MESSAGE": "messageId",
+    "REASONING_MESSAGE": "messageId",
+    "REASONING": "messageId",
+    "TOOL_CALL": "toolCallId",
+    "STEP": "stepName",
+    "SUBAGENT": "subagentRunId",
+}
+"""What is opened and closed, and the field that names it."""
+
+_STARTS: Final = ("START", "STARTED")
+_GOES_ON: Final = ("CONTENT", "ARGS")
+_ENDS: Final = ("END", "FINISHED", "ERROR")
 
 
 class Screen:
@@ -30,6 +43,7 @@ class Screen:
         self.arguments: dict[str, str] = {}
         self.results: dict[str, str] = {}
         self.activities: dict[str, Mapping[str, Any]] = {}
+        self._open: set[tuple[str, str]] = set()
         self._snapshot(messages)
 
     @property
@@ -44,29 +58,44 @@ class Screen:
             raise UsageError(f"{kind} after the run ended; the client fails the run, so send nothing after its end")
         if kind == "RUN_STARTED":
             self.ended = self.code = None
+            self._open.clear()
         elif kind == "RUN_FINISHED":
+            if self._open:
+                raise UsageError(f"the run finished over an open {min(self._open)[0]}; close it first")
             outcome = (event.get("outcome") or {}).get("type")
             self.ended = outcome if outcome in _OUTCOMES else "success"
         elif kind == "RUN_ERROR":
             self.ended, self.code = "error", event.get("code")
         else:
-            self._show(kind, event)
+            name, _, step = kind.rpartition("_")
+            if name in _OPENING:
+                self._pair(name, step, event[_OPENING[name]])
+            self._show(name, step, event)
 
-    def _show(self, kind: str, event: Mapping[str, Any]) -> None:
-        name, _, step = kind.rpartition("_")
-        if name in _TEXTS and step == "START":
-            self.texts.setdefault(event["messageId"], "")
-        elif name in _TEXTS and step == "CONTENT":
-            self.texts[event["messageId"]] += event["delta"]
-        elif kind == "TOOL_CALL_START":
-            self.arguments.setdefault(event["toolCallId"], "")
-        elif kind == "TOOL_CALL_ARGS":
-            self.arguments[event["toolCallId"]] += event["delta"]
-        elif kind == "TOOL_CALL_RESULT":
+    def _pair(self, name: str, step: str, what: str) -> None:
+        """Hold an event to what is open."""
+        is_open = (name, what) in self._open
+        if step in _STARTS and is_open:
+            raise UsageError(f"{name} is opened twice; close it first")
+        if step in (*_GOES_ON, *_ENDS) and not is_open:
+            raise UsageError(f"{name} is not open; start it first")
+        if step in _STARTS:
+            self._open.add((name, what))
+        elif step in _ENDS:
+            self._open.remove((name, what))
+
+    def _show(self, name: str, step: str, event: Mapping[str, Any]) -> None:
+        if name in ("TEXT_MESSAGE", "REASONING_MESSAGE") and step != "END":
+            text = self.texts.get(event["messageId"], "")
+            self.texts[event["messageId"]] = text + event.get("delta", "")
+        elif name == "TOOL_CALL" and step in ("START", "ARGS"):
+            text = self.arguments.get(event["toolCallId"], "")
+            self.arguments[event["toolCallId"]] = text + event.get("delta", "")
+        elif name == "TOOL_CALL" and step == "RESULT":
             self.results[event["toolCallId"]] = event["content"]
-        elif kind == "ACTIVITY_SNAPSHOT":
+        elif name == "ACTIVITY":
             self.activities[event["messageId"]] = event["content"]
-        elif kind == "MESSAGES_SNAPSHOT":
+        elif name == "MESSAGES":
             self._snapshot(event["messages"])
 
     def _snapshot(self, messages: Iterable[Mapping[str, Any]]) -> None:

@@ -1,0 +1,130 @@
+"""What a `RunAgentInput` asks for, and what is said of one that is not understood."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from agents import Agent, Runner, RunResultStreaming
+
+from agents_progress import progress
+from agents_progress.bridges.ag_ui import AgUI
+from agents_progress.bridges.base import Answered, BadBody
+from agents_progress.errors import BridgeExtraMissing, UsageError
+from agents_progress.sse import Decoder
+
+
+@progress(language="zh")
+def chat(message: str) -> RunResultStreaming:
+    return Runner.run_streamed(Agent("A"), message)
+
+
+@progress
+def needs_two(question: str, fee: float) -> RunResultStreaming:
+    return Runner.run_streamed(Agent("A"), question)
+
+
+USER = {"id": "u1", "role": "user", "content": "Where is my parcel?"}
+HALF = {"id": "r:m1", "role": "assistant", "content": "It is"}
+SECRET = "hunter2"
+
+
+def body(**more: Any) -> dict[str, Any]:
+    return {"threadId": "t1", "runId": "k1", "messages": [USER], "tools": [], "context": [], "state": {}, **more}
+
+
+def resumed(*entries: dict[str, Any]) -> dict[str, Any]:
+    return body(resume=[{"interruptId": "r/ask-1/ab", **entry} for entry in entries])
+
+
+def test_the_last_message_of_the_user_is_what_the_function_gets_and_the_key_is_the_clients_run_id() -> None:
+    asked = AgUI(chat).asked(body(messages=[{**USER, "id": "u0", "content": "Hi"}, HALF, USER]))
+    assert (asked.conversation, asked.key, asked.answers) == ("t1", "k1", ())
+    assert asked.arguments == {"message": "Where is my parcel?"}
+
+
+def test_the_same_request_with_half_an_answer_asks_for_the_same() -> None:
+    bridge = AgUI(chat)
+    first, again = bridge.asked(body()), bridge.asked(body(messages=[USER, HALF]))
+    assert (first.conversation, first.key, first.arguments) == (again.conversation, again.key, again.arguments)
+    assert again.history == (USER, HALF)
+
+
+def test_text_parts_are_one_text() -> None:
+    parts = [{"type": "text", "text": "Where is "}, {"type": "text", "text": "it?"}]
+    assert AgUI(chat).asked(body(messages=[{**USER, "content": parts}])).arguments == {"message": "Where is it?"}
+
+
+def test_an_application_may_take_more_than_the_last_message() -> None:
+    bridge = AgUI(needs_two, arguments=lambda body: {"question": body["messages"][0]["content"], "fee": body["state"]})
+    assert bridge.asked(body(state=2.5)).arguments == {"question": "Where is my parcel?", "fee": 2.5}
+
+
+@pytest.mark.parametrize(
+    ("entry", "answer"),
+    [
+        ({"status": "resolved", "payload": {"approved": True}}, ("approved", None)),
+        ({"status": "resolved", "payload": {"approved": False, "reason": "too much"}}, ("rejected", "too much")),
+        ({"status": "cancelled"}, ("rejected", None)),
+    ],
+)
+def test_what_came_back_for_an_interrupt_is_an_answer_and_starts_nothing(entry: dict[str, Any], answer: Any) -> None:
+    asked = AgUI(chat).asked(resumed(entry))
+    assert asked.arguments is None
+    assert asked.answers == (Answered("r/ask-1/ab", *answer),)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        ({}, "threadId"),
+        (body(messages=[{**USER, "role": SECRET}]), "messages.0"),
+        (body(messages=[]), "messages"),
+        (body(messages=[HALF]), "messages"),
+        (body(runId=[SECRET]), "runId"),
+        (
+            body(messages=[{**USER, "content": [{"type": "image", "source": {"type": "url", "value": SECRET}}]}]),
+            "messages.0.content.0",
+        ),
+        (resumed({"status": "resolved", "payload": SECRET}), "resume.0.payload.approved"),
+        (resumed({"status": "resolved", "payload": {"approved": "yes"}}), "resume.0.payload.approved"),
+        (resumed({"status": "resolved", "payload": {"approved": 1}}), "resume.0.payload.approved"),
+        (resumed({"status": "resolved", "payload": {"approved": True, "reason": 5}}), "resume.0.payload.reason"),
+        (resumed({"status": SECRET}), "resume.0.status"),
+    ],
+)
+def test_what_is_not_understood_is_refused_by_its_place_and_never_quoted(wrong: dict[str, Any], place: str) -> None:
+    with pytest.raises(BadBody) as refused:
+        AgUI(chat).asked(wrong)
+    assert str(refused.value).startswith(f"{place}: ") or str(refused.value).startswith(f"{place}.")
+    assert SECRET not in str(refused.value)
+
+
+def test_a_function_that_one_message_does_not_serve_is_refused_where_it_is_mounted() -> None:
+    with pytest.raises(UsageError, match="arguments="):
+        AgUI(needs_two)
+
+
+def test_without_the_protocols_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ag_ui.core", None)
+    with pytest.raises(BridgeExtraMissing, match=r"agents-progress\[ag-ui\]"):
+        AgUI(chat)
+
+
+def test_an_event_is_one_frame_whatever_its_text_holds() -> None:
+    bridge = AgUI(chat)
+    event = {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "a\n\ndata: b\r\u2028\x00 工"}
+    (frame,) = Decoder().feed(bridge.frame(event))
+    assert frame.data.count("\n") == 0
+    assert bridge.frame(event).count(b"\n\n") == 1
+
+
+def test_a_stream_speaks_the_language_of_the_function() -> None:
+    from agents_progress.view import RunView
+    from tests.logs import RUN, Log
+
+    projection = AgUI(chat).projection("t1", "k1")
+    projection.join(RunView(RUN))
+    (status,) = projection.feed(Log().start().envelopes[0])
+    assert status["content"]["message"] == "正在运行，还没有结束"

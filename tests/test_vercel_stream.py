@@ -1,0 +1,304 @@
+"""The UI message stream: what each event becomes, that no client is told success before its time, and that a reader who
+comes later, or comes back, sees the same.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ConfigDict, TypeAdapter, with_config
+
+from agents_progress.bridges import vercel_parts
+from agents_progress.bridges.base import Event
+from agents_progress.bridges.table import VERCEL
+from agents_progress.bridges.vercel_parts import PARTS, Major, Part6, Part7
+from agents_progress.bridges.vercel_stream import EMITTERS, ENDINGS, VercelStream
+from agents_progress.disclosure import CUT
+from agents_progress.events import Envelope
+from agents_progress.messages import MESSAGES
+from agents_progress.view import RunView
+from tests.logs import OUTPUT, RUN, envelope, logs
+from tests.vercel_logs import GOLDEN, MAJORS, SITUATIONS, Situation, answered, asked, begin, say, viewed, written
+from tests.vercel_seen import Seen, seen
+
+steady = settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+each_situation = pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
+each_major = pytest.mark.parametrize("major", MAJORS)
+
+
+def fed(stream: VercelStream, log: list[Envelope]) -> list[list[Event]]:
+    """The events of each envelope."""
+    return [stream.feed(step) for step in log]
+
+
+def from_start(log: list[Envelope], major: Major = 7) -> list[list[Event]]:
+    stream = VercelStream(major)
+    assert stream.join(RunView(log[0].run_id)) == []
+    return fed(stream, log)
+
+
+def flat(events: list[list[Event]]) -> list[Event]:
+    return [event for some in events for event in some]
+
+
+def joined(log: list[Envelope], cut: int, major: Major = 7) -> tuple[list[Event], list[list[Event]]]:
+    """What a reader gets that comes after ``cut`` envelopes: at once, and for each that follows."""
+    stream = VercelStream(major)
+    view = RunView(log[0].run_id)
+    for step in log[:cut]:
+        view.feed(step)
+    return stream.join(view), fed(stream, log[cut:])
+
+
+# Stored streams.
+
+
+@each_situation
+@each_major
+def test_the_stream_of_every_situation_is_the_stored_one(situation: Situation, major: Major) -> None:
+    assert written(situation.stream(major)) == (GOLDEN / f"{situation.name}.{major}.jsonl").read_text(encoding="utf-8")
+
+
+def test_no_stream_is_stored_of_a_situation_that_is_gone() -> None:
+    assert {path.name for path in GOLDEN.iterdir()} == {
+        f"{s.name}.{major}.jsonl" for s in SITUATIONS for major in MAJORS
+    }
+
+
+@each_situation
+def test_the_status_of_every_situation_is_that_of_our_view(situation: Situation) -> None:
+    assert situation.view().status == situation.status
+
+
+@each_situation
+@each_major
+def test_a_client_is_told_success_exactly_where_our_view_says_done(situation: Situation, major: Major) -> None:
+    shown = seen(situation.stream(major))
+    assert (shown.sees() == "success") is (situation.status == "done" and situation.name != "corrected")
+    assert (shown.finish == "stop") is (shown.sees() == "success")
+
+
+@each_situation
+def test_a_client_that_read_only_the_beginning_was_told_no_success(situation: Situation) -> None:
+    events = situation.stream(7)
+    for end in range(len(events)):
+        assert seen(events[:end]).finish in (None, "tool-calls")
+
+
+def test_every_situation_of_the_view_that_is_an_ending_has_a_stream() -> None:
+    told = {situation.status for situation in SITUATIONS}
+    assert told >= set(MESSAGES) - {"accepted", "running", "cancelling"}
+    assert set(ENDINGS) < told
+
+
+# The table.
+
+
+def test_the_table_names_what_is_sent_of_every_type_and_nothing_else() -> None:
+    sent: dict[str, set[str]] = {type_: set() for type_ in VERCEL}
+    for situation in SITUATIONS:
+        for major in MAJORS:
+            stream = VercelStream(major)
+            stream.join(RunView(situation.envelopes[0].run_id))
+            for step in situation.envelopes:
+                if situation.name != "gap":
+                    sent[step.type if step.type in VERCEL else "note.*"] |= {e["type"] for e in stream.feed(step)}
+    assert sent == {type_: set(re.findall(r"`([a-z-]+)`", cell)) for type_, cell in VERCEL.items()}
+
+
+def test_whatever_the_table_names_besides_the_standing_of_a_run_has_its_own_code() -> None:
+    of_the_stream = {"run.accepted", "cancel.requested", "run.lost"}
+    assert set(EMITTERS) == {type_ for type_, cell in VERCEL.items() if cell} - of_the_stream
+
+
+# Parts that a client knows.
+
+
+def shapes(parts: Any) -> TypeAdapter[Any]:
+    for shape in vars(vercel_parts).values():
+        if isinstance(shape, type) and shape.__module__ == vercel_parts.__name__:
+            with_config(ConfigDict(extra="forbid", strict=True))(shape)
+    return TypeAdapter(parts)
+
+
+@each_situation
+@pytest.mark.parametrize(("major", "parts"), [(6, Part6), (7, Part7)])
+def test_every_part_is_one_of_the_major_and_has_its_shape(situation: Situation, major: Major, parts: Any) -> None:
+    for event in situation.stream(major):
+        assert event["type"] in PARTS[major]
+        shapes(parts).validate_python(event)
+
+
+def test_an_answer_is_told_only_to_the_major_that_knows_it() -> None:
+    log = answered("rejected").envelopes
+    assert PARTS[7] - PARTS[6] == {"tool-approval-response"}
+    assert "tool-approval-response" not in {event["type"] for event in flat(from_start(log, 6))}
+    assert "tool-approval-response" in {event["type"] for event in flat(from_start(log, 7))}
+
+
+# Questions.
+
+
+def test_a_question_that_hides_what_it_asks_is_not_offered_to_a_client_that_answers_with_yes() -> None:
+    shown = seen(flat(from_start(asked(begin(), shown=False).end("paused").envelopes)))
+    assert (shown.asked, shown.sees()) == ({}, "error")
+
+
+def test_a_question_is_offered_with_exactly_what_it_asks_though_the_arguments_are_not_shown() -> None:
+    events = flat(from_start(asked(begin()).end("paused").envelopes))
+    assert [event["input"] for event in events if event["type"] == "tool-input-available"] == [None, {"eur": 12}]
+
+
+def test_a_question_is_offered_only_when_the_run_has_paused() -> None:
+    assert seen(flat(from_start(asked(begin()).envelopes))).asked == {}
+
+
+def test_the_answer_of_a_client_goes_on_in_the_message_that_the_client_has() -> None:
+    stream = VercelStream(7, continues=True)
+    stream.join(RunView(f"{RUN}.2"))
+    before = seen(flat(from_start(asked(say(begin())).end("paused").envelopes)))
+    after = seen(flat(fed(stream, say(answered("approved"), item_id="m3").end().check().envelopes)), before)
+    assert (after.message, after.sees()) == ("task-1", "success")
+    assert after.calls == [["c1", "output-available"]]
+    assert [text for _, text in after.texts] == [OUTPUT, OUTPUT, OUTPUT]
+
+
+def test_a_client_that_knows_nothing_is_told_the_runs_before_a_pause_too() -> None:
+    first, second = asked(say(begin(), "Let me see. ")).end("paused").envelopes, answered("rejected").end().check()
+    stream = VercelStream(7)
+    shown = seen(stream.join(second_view := viewed(second.envelopes), [viewed(first)]))
+    assert second_view.status == "done"
+    assert [text for _, text in shown.texts] == ["Let me see. ", OUTPUT]
+    assert (shown.calls, shown.sees(), stream.over) == ([["c1", "output-denied"]], "success", True)
+
+
+# Endings.
+
+
+def test_nothing_follows_an_ending() -> None:
+    stream = VercelStream(7)
+    stream.join(RunView(RUN))
+    log = say(begin()).end("failed").say("note.late").say("text.delta", item_id="m9", index=0, text="late").envelopes
+    after = fed(stream, log)[-2:]
+    assert (stream.over, after, stream.cut("unknown")) == (True, [[], []], [])
+
+
+def test_a_stream_that_is_cut_ends_as_an_error_with_its_sentence_in_the_readers_language() -> None:
+    stream = VercelStream(6, "zh")
+    stream.join(viewed(say(begin(), ends=False).envelopes))
+    assert stream.cut("try_again") == [
+        {"type": "text-end", "id": "m1"},
+        {"type": "error", "errorText": "服务器即将停止，运行仍在继续；请重新连接"},
+    ]
+    assert stream.over
+
+
+def test_a_reader_who_joins_after_a_text_was_corrected_sees_the_right_one() -> None:
+    log = next(situation for situation in SITUATIONS if situation.name == "corrected").envelopes
+    events, _ = joined(log, len(log))
+    assert ([text for _, text in seen(events).texts], seen(events).sees()) == ([OUTPUT], "success")
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "told"),
+    [
+        (OUTPUT[:9], OUTPUT, [OUTPUT[:9], OUTPUT[9:]]),
+        (f"{OUTPUT[:9]}{CUT}", OUTPUT, [f"{OUTPUT[:9]}{CUT}", OUTPUT[9:]]),
+        (OUTPUT, f"{OUTPUT[:9]}{CUT}", [OUTPUT]),
+        ("Let me see.", OUTPUT, ["Let me see.", OUTPUT]),
+    ],
+)
+def test_of_an_output_that_the_text_began_only_the_rest_is_told(text: str, output: str, told: list[str]) -> None:
+    log = say(begin(), text).end(final_output=output).check(output=output).envelopes
+    assert [shown for _, shown in seen(flat(from_start(log))).texts] == told
+
+
+# Every log, every prefix, every place to join.
+
+
+def shown_texts(shown: Seen) -> dict[str, str]:
+    whole: dict[str, str] = {}
+    for name, text in shown.texts:
+        whole[name] = whole.get(name, "") + text
+    return {name: text for name, text in whole.items() if text and name != "output"}
+
+
+def view_texts(view: RunView) -> dict[str, str]:
+    return {
+        each.item_id if each.channel == "answer" else f"{each.item_id}/{each.channel}": each.text
+        for each in view.messages
+        if each.text
+    }
+
+
+@steady
+@given(logs(), st.sampled_from(MAJORS))
+def test_what_is_seen_says_no_more_than_our_view_after_any_envelope(log: list[Envelope], major: Major) -> None:
+    stream, view, shown = VercelStream(major), RunView(RUN), Seen()
+    stream.join(view)
+    for step in log:
+        view.feed(step)
+        seen(stream.feed(step), shown)
+        assert shown.error is not None or shown.run in (view.status, None)
+        assert (shown.finish == "stop") is (view.status == "done" and shown.error is None)
+        assert stream.over is (shown.error is not None or shown.finish is not None)
+    ended = view.terminal is not None and view.status != "checking"
+    assert stream.over or not ended
+    assert seen(stream.cut("unknown"), shown).sees() != "success" or view.status == "done"
+
+
+@steady
+@given(logs())
+def test_no_text_is_lost_or_doubled(log: list[Envelope]) -> None:
+    stream, view, shown = VercelStream(7), RunView(RUN), Seen()
+    stream.join(view)
+    for step in log:
+        view.feed(step)
+        seen(stream.feed(step), shown)
+        if stream.over:
+            break
+        assert shown_texts(shown) == view_texts(view)
+
+
+@steady
+@given(logs(), st.sampled_from(MAJORS))
+def test_whoever_joins_anywhere_is_told_the_same_from_there_on(log: list[Envelope], major: Major) -> None:
+    whole = from_start(log, major)
+    stopped = next((n for n, events in enumerate(whole) if any("corrected" in str(e) for e in events)), len(log))
+    for cut in range(1, len(log) + 1):
+        at_once, after = joined(log, cut, major)
+        shown, view = seen(at_once), viewed(log[:cut])
+        assert shown.run == view.status
+        assert shown.sees() == "error" or shown_texts(shown) == view_texts(view)
+        if cut <= stopped:
+            assert after == whole[cut:]
+
+
+@steady
+@given(logs(), st.data())
+def test_repeats_and_envelopes_of_other_runs_tell_nothing(log: list[Envelope], data: st.DataObject) -> None:
+    stream = VercelStream(7)
+    stream.join(RunView(RUN))
+    for place, step in enumerate(log):
+        stream.feed(step)
+        again = data.draw(st.sampled_from(log[: place + 1]))
+        assert stream.feed(again) == []
+        assert stream.feed(envelope(step.seq, step.type, step.payload, run_id="run-B")) == []
+
+
+@steady
+@given(logs(), st.data())
+def test_a_log_with_a_hole_or_an_unknown_event_never_ends_well(log: list[Envelope], data: st.DataObject) -> None:
+    place = data.draw(st.integers(1, max(len(log) - 1, 1)))
+    odd = envelope(place + 1, "text.unheard_of", {})
+    for damaged in ([*log[:place], odd, *log[place + 1 :]], [*log[: place - 1], *log[place:]] if len(log) > 1 else []):
+        if damaged and viewed(damaged).status != "done":
+            stream = VercelStream(7)
+            stream.join(RunView(RUN))
+            assert seen([*flat(fed(stream, damaged)), *stream.cut("unknown")]).sees() != "success"

@@ -1,0 +1,107 @@
+"""What the AI SDK's chat shows of a stream, computed: the rules of its `processUIMessageStream` and `AbstractChat`,
+as far as our parts need them. The tests hold this to the real client, and our streams to this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from agents_progress.bridges.base import Event
+
+Sees: TypeAlias = Literal["streaming", "error", "question", "success"]
+
+STATES = {
+    "tool-input-available": "input-available",
+    "tool-approval-request": "approval-requested",
+    "tool-approval-response": "approval-responded",
+    "tool-output-available": "output-available",
+    "tool-output-error": "output-error",
+    "tool-output-denied": "output-denied",
+}
+
+
+class Fatal(Exception):
+    """The client fails for a part."""
+
+
+@dataclass
+class Seen:
+    """What is on the screen. ``error`` stops the client: what follows is not read."""
+
+    error: str | None = None
+    finish: str | None = None
+    message: str | None = None
+    texts: list[list[str]] = field(default_factory=list)
+    calls: list[list[Any]] = field(default_factory=list)
+    asked: dict[str, str] = field(default_factory=dict)
+    run: str | None = None
+    open: dict[str, list[str]] = field(default_factory=dict)
+    step: int = 0
+
+    def take(self, part: Event) -> None:
+        type_ = part["type"]
+        if self.error is not None:
+            return
+        if type_ == "error":
+            self.error = part["errorText"]
+        elif type_ == "start":
+            self.message = part.get("messageId", self.message)
+        elif type_ == "start-step":
+            self.step = len(self.calls)
+        elif type_.startswith(("text-", "reasoning-")):
+            self._text(type_, part)
+        elif type_.startswith("tool-"):
+            self._call(type_, part)
+        elif type_ == "finish":
+            self.finish = part["finishReason"]
+        elif type_ == "data-run":
+            self.run = part["data"]["status"]
+
+    def _text(self, type_: str, part: Event) -> None:
+        name, place = part["id"], f"{type_.partition('-')[0]}/{part['id']}"
+        if type_.endswith("-start"):
+            self.open[place] = [name, ""]
+            self.texts.append(self.open[place])
+        elif place not in self.open:
+            raise Fatal(f"{type_} of {name}, which is not open")
+        elif type_.endswith("-delta"):
+            self.open[place][1] += part["delta"]
+        else:
+            del self.open[place]
+
+    def _call(self, type_: str, part: Event) -> None:
+        if type_ == "tool-approval-response":
+            if part["approvalId"] not in self.asked:
+                raise Fatal("an answer to what was not asked")
+            call_id = self.asked[part["approvalId"]]
+        else:
+            call_id = part["toolCallId"]
+        known = [call for call in self.calls if call[0] == call_id]
+        if type_ == "tool-input-available":
+            known = [call for call in self.calls[self.step :] if call[0] == call_id]
+            if not known:
+                self.calls.append([call_id, STATES[type_]])
+        elif not known:
+            raise Fatal(f"{type_} of a call that is not there")
+        if type_ == "tool-approval-request":
+            self.asked[part["approvalId"]] = call_id
+        for call in known[-1:]:
+            call[1] = STATES[type_]
+
+    def sees(self, ended: bool = True) -> Sees:
+        """What that says. ``ended`` is whether the stream did: one that simply ends came to rest."""
+        if self.error is not None:
+            return "error"
+        if not ended:
+            return "streaming"
+        return "question" if any(state == "approval-requested" for _, state in self.calls) else "success"
+
+
+def seen(events: Iterable[Event], seen: Seen | None = None) -> Seen:
+    """What is shown after these parts, on top of what was shown before. Raises :exc:`Fatal`."""
+    shown = seen or Seen()
+    for event in events:
+        shown.take(event)
+    return shown
