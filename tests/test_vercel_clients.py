@@ -1,0 +1,145 @@
+"""The stored streams at the AI SDK itself: every part fits the schemas of its oldest and newest releases, and its own
+chat shows what the tests compute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents_progress.bridges.base import Event
+from agents_progress.bridges.vercel_parts import Major
+from agents_progress.bridges.vercel_stream import VercelStream
+from agents_progress.view import RunView
+from tests.browser.node import needs_node, node
+from tests.vercel_logs import MAJORS, SITUATIONS, Situation, answered, asked, begin, say, viewed, written
+from tests.vercel_seen import Seen, seen
+
+DRIVERS = Path(__file__).parent / "vercel"
+FOLDER = Path(os.environ.get("BRIDGES", Path(sys.prefix, "bridges")))
+"""Where .ci/browser puts the packages of npm."""
+RELEASES: dict[Major, tuple[str, ...]] = {6: ("ai-6.0.0", "ai-6"), 7: ("ai-7.0.0", "ai-7")}
+
+pytestmark = needs_node
+each_major = pytest.mark.parametrize("major", MAJORS)
+
+
+def release(name: str) -> Path:
+    if not (FOLDER / name / "node_modules" / "ai").is_dir():
+        pytest.skip(f"{name} is not installed; .ci/browser installs it")
+    return FOLDER / name
+
+
+@cache
+def played(major: Major, cases: str) -> list[dict[str, Any]]:
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+        file.write(cases)
+        file.flush()
+        printed = node(str(DRIVERS / "stored.mjs"), str(release(f"ai-{major}")), file.name)
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def play(major: Major, cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the chat of a major shows after each case; see the driver."""
+    answers = played(major, "".join(f"{json.dumps(case)}\n" for case in cases))
+    assert len(answers) == len(cases)
+    return answers
+
+
+def computed(shown: Seen) -> dict[str, Any]:
+    status = "error" if shown.error is not None else "ready"
+    asked = [name for name, call_id in shown.asked.items() if [call_id, "approval-requested"] in shown.calls]
+    return {
+        "status": status,
+        "error": shown.error,
+        "message": shown.message,
+        "texts": [text for name, text in shown.texts if not name.endswith("/reasoning")],
+        "calls": shown.calls,
+        "asked": asked,
+        "run": shown.run,
+        "sees": shown.sees(),
+    }
+
+
+@pytest.mark.parametrize(("major", "name"), [(major, name) for major, names in RELEASES.items() for name in names])
+def test_every_part_fits_the_schema_of_the_releases_of_its_major(major: Major, name: str, tmp_path: Path) -> None:
+    file, unknown = tmp_path / "parts.jsonl", '{"type":"unheard-of"}\n'
+    file.write_text("".join(written(each.stream(major)) for each in SITUATIONS) + unknown, encoding="utf-8")
+    assert node(str(DRIVERS / "schema.mjs"), str(release(name)), str(file)) == unknown
+
+
+@each_major
+def test_the_chat_of_each_major_shows_of_every_situation_what_is_computed(major: Major) -> None:
+    situations = [each for each in SITUATIONS if not each.continues]
+    answers = play(major, [{"streams": [each.stream(major)]} for each in situations])
+    for situation, answer in zip(situations, answers, strict=True):
+        expected = computed(seen(situation.stream(major)))
+        assert (situation.name, {name: answer[name] for name in expected}) == (situation.name, expected)
+        assert answer["messages"] == ["user", "assistant"]
+        assert answer["writing"] == 0
+
+
+@each_major
+def test_what_a_user_of_each_major_sees_is_success_exactly_where_our_view_says_done(
+    major: Major, tmp_path: Path
+) -> None:
+    situations = [each for each in SITUATIONS if not each.continues]
+    answers = play(major, [{"streams": [each.stream(major)]} for each in situations])
+    seen_as_success = {
+        each.name for each, answer in zip(situations, answers, strict=True) if answer["sees"] == "success"
+    }
+    assert seen_as_success == {each.name for each in situations if each.view().status == "done"} - {"corrected"}
+
+
+@each_major
+@pytest.mark.parametrize("decision", ["approved", "rejected"])
+def test_the_answer_of_a_chat_goes_on_in_its_message_and_asks_no_second_time(major: Major, decision: str) -> None:
+    first = Situation("paused", asked(say(begin(), "Let me see.")).end("paused").envelopes, "waiting")
+    second = Situation("answered", answered(decision).end().check().envelopes, "done", continues=True)
+    case = {"streams": [first.stream(major), second.stream(major)], "approved": decision == "approved"}
+    (answer,) = play(major, [case])
+    state = "output-available" if decision == "approved" else "output-denied"
+    assert (answer["messages"], answer["calls"], answer["sees"]) == (["user", "assistant"], [["c1", state]], "success")
+    assert answer["texts"] == ["Let me see.", second.view().text]
+    assert [call["body"]["messageId"] if call["body"].get("messageId") else None for call in answer["sent"]] == [
+        None,
+        "task-1",
+    ]
+
+
+@each_major
+def test_a_chat_that_was_reloaded_sees_all_of_a_task_once(major: Major) -> None:
+    first = viewed(asked(say(begin(), "Let me see.")).end("paused").envelopes)
+    log = answered("approved").end().check().envelopes
+    held = [
+        {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "?"}]},
+        {"id": "task-1", "role": "assistant", "parts": [{"type": "text", "text": "Let me"}]},
+    ]
+    cases = []
+    for cut in range(1, len(log) + 1):
+        stream = VercelStream(major)
+        events: list[Event] = stream.join(viewed(log[:cut]), [first])
+        for step in log[cut:]:
+            events += stream.feed(step)
+        cases.append({"streams": [events], "resumes": True, "held": held})
+    for answer in play(major, cases):
+        assert (answer["messages"], answer["sees"], answer["run"]) == (["user", "assistant"], "success", "done")
+        assert (answer["texts"], answer["calls"]) == (["Let me see.", viewed(log).text], [["c1", "output-available"]])
+
+
+@each_major
+def test_a_stream_that_simply_stops_looks_like_success_to_every_major(major: Major) -> None:
+    """Why success is held back, and why a front end reads our streams through a wrapper that looks for their end."""
+    stream = VercelStream(major)
+    stream.join(RunView("run-A"))
+    events = [event for step in say(begin(), ends=False).envelopes for event in stream.feed(step)]
+    (stopped, aborted) = play(major, [{"streams": [events]}, {"streams": [[*events, {"type": "abort"}]]}])
+    assert (stopped["sees"], aborted["sees"]) == ("success", "success")
