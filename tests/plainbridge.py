@@ -21,12 +21,16 @@ TERMINAL = frozenset({"done", "asks", "error"})
 class PlainProjection:
     def __init__(self, conversation: str, key: str) -> None:
         self.over = False
-        self._head = {"e": "begun", "chat": conversation, "key": key}
+        self._head: Event = {"e": "begun", "chat": conversation, "key": key}
         self._view = RunView("")
 
-    def join(self, view: RunView) -> list[Event]:
+    def join(self, view: RunView, earlier: Sequence[RunView] = ()) -> list[Event]:
         self._view = view
-        texts = [{"e": "text", "of": message.item_id, "text": message.text} for message in view.messages]
+        texts = [
+            {"e": "text", "of": message.item_id, "text": message.text}
+            for run in (*earlier, view)
+            for message in run.messages
+        ]
         rows = [{"e": "call", "of": row.activity_id, "state": row.state} for row in view.activities]
         return [{**self._head, "run": view.run_id}, *texts, *rows, *self._ending()]
 

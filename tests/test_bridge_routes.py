@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,13 +21,14 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from test_bridge_stream import events
 
-from agents_progress import progress
+from agents_progress import Disclosure, progress
 from agents_progress.bridges.base import question_id
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal, MemoryJournal, open_journal
 from agents_progress.journal.base import RunRow
 from agents_progress.server import Limits, Principal, runs_app
+from agents_progress.server.bodies import Bounded, transport_of
 from agents_progress.server.bridging import MOST_ANSWERS, OWN_PATHS
 from agents_progress.server.principal import Action
 from agents_progress.sse import Decoder
@@ -52,7 +54,7 @@ def nothing_happened_yet() -> None:
 def chat_of(*turns: Any, **options: Any) -> Decorated[...]:
     agent = scripted(*turns, tools=[danger])
 
-    @progress(verify=matches(r"(?s).+"), **options)
+    @progress(**{"verify": matches(r"(?s).+"), "approve_blind": ["danger"], **options})
     def chat(message: str, fee: float = 0.0) -> RunResultStreaming:
         ASKED.append(message)
         return Runner.run_streamed(agent, message)
@@ -123,6 +125,7 @@ async def test_a_message_starts_a_run_and_is_answered_by_its_stream(journal: Mem
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert (answer.headers["x-plain"], answer.headers["content-location"]) == ("1", "plain/c1/stream")
     (row,) = await journal.runs()
+    assert answer.headers["x-cursor"] == f"{row.run_id}:0+0"
     assert (row.origin.owner, row.origin.tenant, row.labels["plain.conversation"]) == ("ada", "north", "c1")
     assert ASKED == ["hi"]
 
@@ -135,6 +138,13 @@ async def test_the_same_request_twice_starts_one_run_and_joins_it(journal: Memor
     assert [len([event for event in each if event["e"] == "text"]) for each in (first, third)] == [1, 1]
     assert len(await journal.runs()) == 1
     assert ASKED == ["hi"]
+
+
+async def test_a_request_without_a_key_is_meant_each_time(journal: MemoryJournal) -> None:
+    async with node(journal, turn(text("a")), turn(text("b"))) as ada:
+        first, second = await post(ada, says(key="")), await post(ada, says(key=""))
+    assert first[0]["run"] != second[0]["run"]
+    assert len(ASKED) == 2
 
 
 async def test_the_same_key_for_another_message_is_refused(journal: MemoryJournal) -> None:
@@ -387,6 +397,34 @@ async def test_a_reader_that_was_cut_off_goes_on_after_its_last_event_also_when_
             assert [each.data for each in rest] == [each.data for each in whole[place + 1 :]]
 
 
+async def test_a_reader_that_got_nothing_yet_goes_on_from_where_its_stream_begins(journal: MemoryJournal) -> None:
+    async with node(journal, turn(text("Hello"))) as ada:
+        for _ in range(2):  # the first starts the run, the second joins it at its end
+            answer = await ada.post("/api/plain", json=says())
+            cursor = answer.headers["x-cursor"]
+            again = await ada.get("/api/plain/c1/stream", headers={"last-event-id": cursor})
+            assert again.headers["x-cursor"] == cursor
+            assert told(again)[1:] == told(answer)[1:]
+
+
+async def test_a_reader_that_joins_a_run_late_is_told_of_those_that_it_continues(journal: MemoryJournal) -> None:
+    held = asyncio.Event()
+    turns = turn(text("May I? "), call("danger", {"what": "a"}, call_id="a")), turn(text("Yes"), wait(held))
+    app = app_of(journal, *turns)
+    async with listening(app) as url, streaming(url) as take, caller(app) as ada:
+        paused = await take(5)
+        assert [event["e"] for event in paused] == ["begun", "text", "call", "call", "asks"]
+        answering = asyncio.create_task(ada.post("/api/plain", json=answers(paused[-1]["ids"])))
+        await soon(lambda: service_of(app).hub.readers() == 1)
+        late = asyncio.create_task(ada.get("/api/plain/c1/stream"))
+        await soon(lambda: service_of(app).hub.readers() == 2)
+        held.set()
+        texts = [
+            "".join(event.get("text", "") for event in told(answer)) for answer in await asyncio.gather(answering, late)
+        ]
+        assert texts == ["Yes", "May I? Yes"]
+
+
 async def test_a_cursor_that_leads_nowhere_is_refused(journal: MemoryJournal) -> None:
     await write(journal, live("r1"), ADA, **{"plain.conversation": "c1"})
     async with node(journal) as ada:
@@ -446,6 +484,22 @@ async def test_caps_are_held_before_anything_is_started(journal: MemoryJournal) 
         assert code(await ada.post("/api/plain", json=says("c2", "k2"))) == "too_many_runs"
         held.set()
     assert ASKED == ["hi"]
+
+
+async def test_a_reader_of_a_post_that_takes_nothing_is_cut_off_as_others_are(journal: MemoryJournal) -> None:
+    app = app_of(journal, turn(text(*["x" * 100_000] * 150)), limits=Limits(stall_s=0.3))
+    body = json.dumps(says()).encode()
+    head = "POST /api/plain HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ada\r\ncontent-type: application/json\r\n"
+    async with listening(app) as url:
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(sock, ("127.0.0.1", int(url.rpartition(":")[2])))
+        await loop.sock_sendall(sock, f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        await soon(lambda: service_of(app).hub.counts.stalled == 1, limit=20)
+        sock.close()
+    assert service_of(app).hub.readers() == 0
 
 
 async def test_a_server_that_drains_sends_its_readers_away_and_starts_nothing(journal: MemoryJournal) -> None:
@@ -518,6 +572,20 @@ async def test_an_answer_about_something_else_than_was_shown_is_refused(journal:
             assert code(await ada.post("/api/plain", json=answers([wrong]))) == "digest_differs"
         assert code(await ada.post("/api/plain", json=answers([f"{run_id}/ask-9/{digest}"]))) == "unknown_interaction"
     assert DID == []
+
+
+async def test_what_was_not_shown_can_be_rejected_and_not_approved(journal: MemoryJournal) -> None:
+    chat = chat_of(asks("a"), turn(text("not shipped")), approve_blind=[])
+    async with living(runs_app(journal, by_token, bridges=[Plain(chat)])) as app, caller(app) as ada:
+        ids = (await post(ada, says()))[-1]["ids"]
+        refused = await ada.post("/api/plain", json=answers(ids))
+        assert (refused.status_code, code(refused)) == (409, "not_shown")
+        assert (await post(ada, answers(ids, ok=False)))[-1] == {"e": "done"}
+    chat = chat_of(asks("a"), turn(text("shipped")), approve_blind=[], disclosure=Disclosure(approval_details="all"))
+    async with living(runs_app(journal, by_token, bridges=[Plain(chat)])) as app, caller(app) as ada:
+        ids = (await post(ada, says("c2")))[-1]["ids"]
+        assert (await post(ada, answers(ids, conversation="c2")))[-1] == {"e": "done"}
+    assert DID == ["a"]
 
 
 async def test_an_answer_that_comes_too_late_or_from_others_is_refused(journal: MemoryJournal) -> None:
@@ -609,3 +677,14 @@ async def test_the_function_of_a_bridge_cannot_be_started_elsewhere_unless_it_is
         for method, path in (("GET", "/api/plain"), ("POST", "/api/plain/c1/stream"), ("GET", "/api/plain/c1/cancel")):
             body = {"json": {}} if method == "POST" else {}
             assert code(await ada.request(method, path, **body)) == "method_not_allowed"
+
+
+def test_a_body_that_is_held_to_its_bounds_still_shows_the_connection_it_came_on() -> None:
+    class Served:
+        transport = object()
+
+        async def receive(self) -> Any: ...
+
+    served = Served()
+    assert transport_of(Bounded(served.receive, Limits()).receive) is served.transport
+    assert transport_of(Bounded(lambda: served.receive(), Limits()).receive) is None

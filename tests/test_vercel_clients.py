@@ -21,7 +21,7 @@ from agents_progress.bridges.vercel_stream import VercelStream
 from agents_progress.view import RunView
 from tests.browser.node import needs_node, node
 from tests.vercel_logs import MAJORS, SITUATIONS, Situation, answered, asked, begin, say, viewed, written
-from tests.vercel_seen import Seen, seen
+from tests.vercel_seen import Seen, overclaims, seen
 
 DRIVERS = Path(__file__).parent / "vercel"
 FOLDER = Path(os.environ.get("BRIDGES", Path(sys.prefix, "bridges")))
@@ -30,6 +30,9 @@ RELEASES: dict[Major, tuple[str, ...]] = {6: ("ai-6.0.0", "ai-6"), 7: ("ai-7.0.0
 
 pytestmark = needs_node
 each_major = pytest.mark.parametrize("major", MAJORS)
+each_release = pytest.mark.parametrize(
+    ("major", "name"), [(major, name) for major, names in RELEASES.items() for name in names]
+)
 
 
 def release(name: str) -> Path:
@@ -39,17 +42,17 @@ def release(name: str) -> Path:
 
 
 @cache
-def played(major: Major, cases: str) -> list[dict[str, Any]]:
+def played(name: str, cases: str) -> list[dict[str, Any]]:
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
         file.write(cases)
         file.flush()
-        printed = node(str(DRIVERS / "stored.mjs"), str(release(f"ai-{major}")), file.name)
+        printed = node(str(DRIVERS / "stored.mjs"), str(release(name)), file.name)
     return [json.loads(line) for line in printed.splitlines()]
 
 
-def play(major: Major, cases: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the chat of a major shows after each case; see the driver."""
-    answers = played(major, "".join(f"{json.dumps(case)}\n" for case in cases))
+def play(major: Major, cases: Sequence[dict[str, Any]], name: str | None = None) -> list[dict[str, Any]]:
+    """What the chat of a major, by default of its newest release, shows after each case; see the driver."""
+    answers = played(name or RELEASES[major][-1], "".join(f"{json.dumps(case)}\n" for case in cases))
     assert len(answers) == len(cases)
     return answers
 
@@ -69,17 +72,17 @@ def computed(shown: Seen) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("major", "name"), [(major, name) for major, names in RELEASES.items() for name in names])
+@each_release
 def test_every_part_fits_the_schema_of_the_releases_of_its_major(major: Major, name: str, tmp_path: Path) -> None:
     file, unknown = tmp_path / "parts.jsonl", '{"type":"unheard-of"}\n'
     file.write_text("".join(written(each.stream(major)) for each in SITUATIONS) + unknown, encoding="utf-8")
     assert node(str(DRIVERS / "schema.mjs"), str(release(name)), str(file)) == unknown
 
 
-@each_major
-def test_the_chat_of_each_major_shows_of_every_situation_what_is_computed(major: Major) -> None:
+@each_release
+def test_the_chat_of_each_release_shows_of_every_situation_what_is_computed(major: Major, name: str) -> None:
     situations = [each for each in SITUATIONS if not each.continues]
-    answers = play(major, [{"streams": [each.stream(major)]} for each in situations])
+    answers = play(major, [{"streams": [each.stream(major)]} for each in situations], name)
     for situation, answer in zip(situations, answers, strict=True):
         expected = computed(seen(situation.stream(major)))
         assert (situation.name, {name: answer[name] for name in expected}) == (situation.name, expected)
@@ -136,10 +139,15 @@ def test_a_chat_that_was_reloaded_sees_all_of_a_task_once(major: Major) -> None:
 
 
 @each_major
-def test_a_stream_that_simply_stops_looks_like_success_to_every_major(major: Major) -> None:
+@pytest.mark.parametrize("ending", [[], [{"type": "abort"}], [{"type": "finish", "finishReason": "length"}]])
+def test_an_end_that_a_naive_bridge_would_send_is_read_as_success_and_the_check_finds_it(
+    major: Major, ending: list[Event]
+) -> None:
     """Why success is held back, and why a front end reads our streams through a wrapper that looks for their end."""
+    log = say(begin(), ends=False)
     stream = VercelStream(major)
     stream.join(RunView("run-A"))
-    events = [event for step in say(begin(), ends=False).envelopes for event in stream.feed(step)]
-    (stopped, aborted) = play(major, [{"streams": [events]}, {"streams": [[*events, {"type": "abort"}]]}])
-    assert (stopped["sees"], aborted["sees"]) == ("success", "success")
+    events = [*(event for step in log.envelopes for event in stream.feed(step)), *ending]
+    view = viewed(log.end("incomplete", reason="max_tokens").envelopes)
+    (answer,) = play(major, [{"streams": [events]}])
+    assert (answer["sees"], overclaims(seen(events), view)) == ("success", True)

@@ -172,6 +172,16 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation("failed", say(begin(), ends=False).end("failed", error=ERROR).envelopes, "failed"),
     Situation("refused", say(begin()).end().check(ok=False).envelopes, "rejected"),
     Situation("lost", say(begin(), ends=False).say("run.lost", reason="owner_gone").envelopes, "unknown"),
+    Situation(
+        "lost_while_reasoning",
+        say(begin(), channel="reasoning", ends=False).say("run.lost", reason="owner_gone").envelopes,
+        "unknown",
+    ),
+    Situation(
+        "failed_while_reasoning",
+        say(begin(), channel="reasoning", ends=False).end("failed", error=ERROR).envelopes,
+        "failed",
+    ),
     Situation("not_checked", say(begin()).end().envelopes, "checking", cut="not_checked"),
     Situation("server_goes", say(begin(), ends=False).envelopes, "running", cut="try_again"),
     Situation(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from agents_progress.bridges.base import Event
+from agents_progress.view import RunView
 
 Sees: TypeAlias = Literal["streaming", "error", "question", "success"]
 
@@ -105,3 +106,8 @@ def seen(events: Iterable[Event], seen: Seen | None = None) -> Seen:
     for event in events:
         shown.take(event)
     return shown
+
+
+def overclaims(shown: Seen, view: RunView) -> bool:
+    """Whether a user takes for success what our own view does not."""
+    return shown.sees() == "success" and view.status != "done"

@@ -4,30 +4,34 @@ questions about them as interrupts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
-from agents_progress.bridges.ag_ui_events import OURS, Json, noted, require
-from agents_progress.bridges.base import Event, question_id
-from agents_progress.labels import in_words, label
+from agents_progress.bridges.ag_ui_events import OURS, Json, noted
+from agents_progress.bridges.base import Event, json_of, question_id, told_of
+from agents_progress.labels import label
 from agents_progress.messages import Language, sentence
-from agents_progress.rows import OPEN_STATES, Activity, Interaction, ToolState
+from agents_progress.rows import Activity, Interaction
+from agents_progress.view import RunView
 
 TOOL: Final = f"{OURS}.tool"
 """The type of the activity that tells how a call of a tool goes."""
 
+NO_CALLS: Final = ("handoff", "stage")
+"""Kinds of rows that are no calls of tools."""
+
 
 @dataclass(slots=True)
 class Call:
-    """One call of a tool, under ``FIRST:CALL`` with the first run of its task: a run that continues another restates
-    its calls under their ids.
+    """One call of a tool: its row in the view, and what a client was told of it.
 
-    ``agent`` is the call whose sub-agent made it, None for the run's own; ``restated``: the
-    client has its arguments; ``asking``: they are still awaited; ``delegates``: a sub-agent of it is open; ``shown``:
-    an activity of it is.
+    ``wire_id`` is ``FIRST:CALL`` with the first run of its task, since a run that continues another restates its calls
+    under their ids. ``agent`` is the call whose sub-agent made it, None for the run's own; ``restated``: the client has
+    its arguments; ``asking``: they are still awaited; ``delegates``: a sub-agent of it is open; ``shown`` is how it was
+    said to go, None when nothing was; ``settled``: its result was told.
     """
 
     row: Activity
@@ -36,7 +40,8 @@ class Call:
     restated: bool
     asking: bool = False
     delegates: bool = False
-    shown: bool = False
+    shown: Json | None = None
+    settled: bool = False
 
     def tagged(self, event: Event) -> Event:
         """An event of this call, under the sub-agent that made it."""
@@ -64,10 +69,10 @@ class Call:
             return [end]
         return [{"type": "TOOL_CALL_ARGS", "toolCallId": self.wire_id, "delta": _as_json(self.row.arguments)}, end]
 
-    def activity(self) -> Event:
-        """How it goes."""
-        self.shown = True
+    def activity(self) -> list[Event]:
+        """How it goes, where there is more to say than that it was asked for, and that was not said yet."""
         row = self.row
+        going = row.state == "running" or (row.open and row.message is not None)
         content = {
             "toolCallId": self.wire_id,
             "name": row.name,
@@ -78,9 +83,16 @@ class Call:
             "total": row.total,
         }
         known = {name: value for name, value in content.items() if value is not None}
-        return self.tagged(
-            {"type": "ACTIVITY_SNAPSHOT", "messageId": f"{self.wire_id}:state", "activityType": TOOL, "content": known}
-        )
+        if known == self.shown or (self.shown is None and not going):
+            return []
+        self.shown = known
+        event = {
+            "type": "ACTIVITY_SNAPSHOT",
+            "messageId": f"{self.wire_id}:state",
+            "activityType": TOOL,
+            "content": known,
+        }
+        return [self.tagged(event)]
 
     def result(self, language: Language) -> Event:
         """Settled: what it gave as far as that is disclosed, or how else it ended, in words."""
@@ -103,8 +115,7 @@ class Call:
         row = self.row
         if row.state == "returned":
             return row.summary or "" if row.output is None else row.output
-        word, why = label(row.state, language), row.summary or in_words(row.note, language)
-        return f"{word}: {why}" if why else word
+        return told_of(row, language)
 
     def messages(self, language: Language) -> Iterator[Json]:
         """The call, and its result when there is one, as messages of a snapshot."""
@@ -160,16 +171,12 @@ class Call:
 
 def _as_json(arguments: str) -> str:
     """Arguments as AG-UI wants them, JSON: a free text becomes a JSON string."""
-    try:
-        from_json(arguments)
-    except ValueError:
-        return to_json(arguments).decode()
-    return arguments
+    return to_json(arguments).decode() if json_of(arguments) is arguments else arguments
 
 
 class Calls:
-    """The calls of one run. One that continues another is ``restating`` at first: the client has those calls and their
-    arguments, which would only join what is there.
+    """The calls of one run, as far as a client was told of them. One that continues another is ``restating`` at first:
+    the client has those calls and their arguments.
     """
 
     def __init__(self, run_id: str, language: Language) -> None:
@@ -182,26 +189,21 @@ class Calls:
     def __getitem__(self, call_id: str | None) -> Call | None:
         return self._calls.get(call_id or "")
 
-    @property
-    def open(self) -> bool:
-        """Whether any is."""
-        return any(call.row.open for call in self._calls.values())
-
-    # Coming in.
-
-    def restored(self, rows: Iterable[Activity]) -> Iterator[Event]:
-        """The calls of a view; of the open ones what goes on, with the sub-agents that they are in."""
-        for row in rows:
-            call = self._added(replace(row), restated=False)
+    def restored(self, view: RunView) -> list[Event]:
+        """What is open in the view, and the sub-agents that it is in; what is settled comes in a snapshot."""
+        events: list[Event] = []
+        for call_id, row in view.rows.items():
+            if row.kind in NO_CALLS:
+                continue
+            call = self._added(call_id, row, restated=False)
             self.restating = self.restating and row.state == "requested"
             if call.agent is not None and call.agent.row.open:
-                yield from call.agent.delegated()
+                events += call.agent.delegated()
             if row.state == "requested" and row.arguments is None:
-                yield call.started()
-            if row.state == "running" or (row.open and row.message is not None):
-                yield call.activity()
-            if row.kind == "agent" and row.state == "running":
-                yield from call.delegated()
+                events.append(call.started())
+            call.settled = not row.open
+            events += self._going(call) if row.open else []
+        return events
 
     def messages(self) -> Iterator[Json]:
         """The calls whose arguments are not awaited, and the results there are, as messages of a snapshot."""
@@ -209,62 +211,18 @@ class Calls:
             if not call.asking:
                 yield from call.messages(self._language)
 
-    # Going on.
-
-    def requested(self, payload: Json) -> list[Event]:
-        """One more; by a sub-agent, when its id says so."""
-        call_id, name = payload["call_id"], payload["name"]
-        require(call_id not in self._calls and ":" not in call_id)
-        title: Any = payload.get("title", name)
-        arguments = payload.get("arguments")
-        row = Activity(call_id, payload["kind"], name, title, arguments=arguments)
-        call = self._added(row, restated=self.restating)
-        events = [] if call.agent is None else call.agent.delegated()
-        events.append(call.started())
-        return events if arguments is None else [*events, *call.given()]
-
-    def told(self, payload: Json) -> list[Event]:
-        """A piece of arguments: they are sent whole, since a client that comes in between could not join them."""
-        self._open(payload)
-        return []
-
-    def given(self, payload: Json) -> list[Event]:
-        """All of the arguments."""
-        call = self._open(payload)
-        call.row.arguments = payload["arguments"]
-        return call.given()
-
-    def started(self, payload: Json) -> list[Event]:
-        """One is being executed; that of an agent's tool is a sub-agent."""
-        call = self._open(payload, frozenset({"requested"}))
-        call.row.state = "running"
-        events = [*call.given(), call.activity()]
-        return [*events, *call.delegated()] if call.row.kind == "agent" else events
-
-    def progressed(self, payload: Json) -> list[Event]:
-        """What the tool says of itself."""
-        call = self._open(payload)
-        call.row.message, call.row.current, call.row.total = payload["message"], payload["current"], payload["total"]
-        return [call.activity()]
-
-    def settled(self, payload: Json, state: ToolState) -> list[Event]:
-        """One is over, and with it the sub-agents inside it."""
-        call = self._open(payload)
-        row = call.row
-        row.state, row.note = state, payload.get("reason", payload.get("code"))
-        row.summary, row.output = payload.get("summary", payload.get("message")), payload.get("output")
-        row.duration_ms, row.reused = payload.get("duration_ms"), payload.get("reused", False)
-        events = call.given()
-        inside = f"{row.activity_id}/"
-        for name, inner in reversed(self._calls.items()):
-            if name.startswith(inside):
-                events += inner.undelegated(self._language)
-        events += call.undelegated(self._language)
-        if call.shown:
-            events.append(call.activity())
-        events.append(call.result(self._language))
-        row.output = row.summary = row.arguments = None
-        return events
+    def told(self, view: RunView, call_id: str) -> list[Event]:
+        """How a call stands in the view, where that was not told."""
+        row, call, events = view.rows.get(call_id), self._calls.get(call_id), []
+        if row is None or row.kind in NO_CALLS:
+            return []
+        if call is None:
+            call = self._added(call_id, row, self.restating)
+            events = [] if call.agent is None else call.agent.delegated()
+            events.append(call.started())
+        if row.arguments is not None or row.state != "requested":
+            events += call.given()
+        return [*events, *(self._going(call) if row.open else self._settled(call))]
 
     def closed(self, asked: Iterable[tuple[str, Interaction]] | None) -> list[Event]:
         """Whatever is open, closed. ``asked`` are the questions that a pause leaves, by their ids in the stream; None
@@ -277,15 +235,27 @@ class Calls:
             events += [*call.given(), *call.undelegated(self._language, own)]
         return events
 
-    def _added(self, row: Activity, restated: bool) -> Call:
-        outer = self._calls.get(row.activity_id.rpartition("/")[0])
-        call = self._calls[row.activity_id] = Call(row, f"{self._first}:{row.activity_id}", outer, restated)
+    def _added(self, call_id: str, row: Activity, restated: bool) -> Call:
+        outer = self._calls.get(call_id.rpartition("/")[0])
+        call = self._calls[call_id] = Call(row, f"{self._first}:{call_id}", outer, restated)
         return call
 
-    def _open(self, payload: Json, states: Collection[str] = OPEN_STATES) -> Call:
-        call = self._calls[payload["call_id"]]
-        require(call.row.state in states)
-        return call
+    def _going(self, call: Call) -> list[Event]:
+        """The tool of an agent is a sub-agent while it runs."""
+        runs = call.row.kind == "agent" and call.row.state == "running"
+        return [*call.activity(), *(call.delegated() if runs else ())]
+
+    def _settled(self, call: Call) -> list[Event]:
+        """It is over, and with it the sub-agents inside it."""
+        if call.settled:
+            return []
+        call.settled = True
+        events: list[Event] = []
+        inside = f"{call.row.activity_id}/"
+        for name, inner in reversed(self._calls.items()):
+            if name.startswith(inside):
+                events += inner.undelegated(self._language)
+        return [*events, *call.undelegated(self._language), *call.activity(), call.result(self._language)]
 
 
 def interrupt(run_id: str, question: Interaction, call: Call | None, language: Language) -> Json:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from agents_progress.bridges.base import Event
-from agents_progress.rows import Activity, Message
+from agents_progress.rows import Activity
+from agents_progress.view import RunView
 
 OURS: Final = "agents-progress"
 """The key of our metadata, the type of our activities, and what the names of our custom events begin with."""
@@ -21,17 +21,11 @@ _TOKENS: Final[Mapping[str, str]] = {
     "reasoningTokens": "reasoning_tokens",
 }
 
+_CONTENT: Final = ("TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT")
+
 Json: TypeAlias = dict[str, Any]
-
-
-class Doubt(Exception):
-    """The envelope contradicts what the run said before."""
-
-
-def require(holds: bool) -> None:
-    """Raise :exc:`Doubt` unless it does."""
-    if not holds:
-        raise Doubt
+Item: TypeAlias = tuple[str, str]
+"""A message of ours: its item and its channel."""
 
 
 def noted(**facts: Any) -> Json:
@@ -54,157 +48,97 @@ def usage_of(usage: Mapping[str, Any] | None) -> list[Json]:
 # Texts.
 
 
-@dataclass(slots=True)
-class Text:
-    """One message, under ``RUN:ITEM``: items are new in each run. ``pieces`` are what was sent of it while it is
-    open.
-    """
-
-    message_id: str
-    channel: str
-    deltas: int = 0
-    open: bool = False
-    pieces: list[str] = field(default_factory=list)
-    content: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.content = "REASONING_MESSAGE_CONTENT" if self.channel == "reasoning" else "TEXT_MESSAGE_CONTENT"
-
-    def started(self, text: str = "") -> list[Event]:
-        """Opened, with what there is of it."""
-        self.open, self.pieces = True, [text] if text else []
-        events: list[Event] = []
-        if self.channel == "reasoning":
-            events.append({"type": "REASONING_START", "messageId": self.message_id})
-            events.append({"type": "REASONING_MESSAGE_START", "messageId": self.message_id, "role": "reasoning"})
-        else:
-            start: Event = {"type": "TEXT_MESSAGE_START", "messageId": self.message_id, "role": "assistant"}
-            if self.channel != "answer":
-                start["metadata"] = noted(channel=self.channel)
-            events.append(start)
-        if text:
-            events.append({"type": self.content, "messageId": self.message_id, "delta": text})
-        return events
-
-    def ended(self, text: str | None = None) -> list[Event]:
-        """Closed; ``text`` is the authoritative one where it differs from the deltas.
-
-        What it has more of is sent. What it has otherwise cannot be taken back: it goes into the metadata.
-        """
-        events: list[Event] = []
-        end: Json = {"messageId": self.message_id}
-        if text is not None:
-            sent = "".join(self.pieces)
-            if not text.startswith(sent):
-                end = {**end, "metadata": noted(text=text)}
-            elif text != sent:
-                events.append({"type": self.content, "messageId": self.message_id, "delta": text[len(sent) :]})
-        self.open, self.pieces = False, []
-        kinds = ("REASONING_MESSAGE_END", "REASONING_END") if self.channel == "reasoning" else ("TEXT_MESSAGE_END",)
-        return [*events, *({"type": kind, **end} for kind in kinds)]
-
-    def message(self, text: str) -> Json:
-        """All of it as a message of a snapshot."""
-        role = "reasoning" if self.channel == "reasoning" else "assistant"
-        noting = {} if self.channel in ("answer", "reasoning") else {"metadata": noted(channel=self.channel)}
-        return {"id": self.message_id, "role": role, "content": text, **noting}
-
-
 class Texts:
-    """The messages of one run."""
+    """The messages of a run, under ``RUN:ITEM``, since items are new in each run; and which of them are open."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
-        self._texts: dict[tuple[str, str], Text] = {}
+        self._open: dict[Item, str] = {}
 
-    def restored(self, messages: Iterable[Message]) -> Iterator[Event]:
-        """The messages of a view; what is open among them is opened again, with all there is of it."""
-        for message in messages:
-            text = self._named(message.item_id, message.channel)
-            text.deltas = message.deltas
+    def restored(self, view: RunView) -> Iterator[Event]:
+        """What is open in the view, opened with all there is of it."""
+        for item, message in view.texts.items():
             if not message.complete:
-                yield from text.started(message.text)
+                yield from self.delta(item, message.text)
 
-    def closed_of(self, messages: Iterable[Message]) -> Iterator[Json]:
-        """Those that are not open, as messages of a snapshot."""
-        for message in messages:
-            text = self._named(message.item_id, message.channel)
-            if not text.open:
-                yield text.message(message.text)
+    def delta(self, item: Item, text: str) -> list[Event]:
+        """The next piece of a message."""
+        wire_id = self._open.get(item)
+        if wire_id is not None:
+            return [{"type": _CONTENT[item[1] == "reasoning"], "messageId": wire_id, "delta": text}] if text else []
+        wire_id = self._open[item] = self._id(item)
+        return [*self._started(item, wire_id), *(self.delta(item, text) if text else ())]
 
-    def delta(self, payload: Json) -> list[Event]:
-        """The next piece of a message. Raises :exc:`Doubt` after a hole."""
-        item_id, channel = payload["item_id"], payload.get("channel", "answer")
-        text = self._texts.get((item_id, channel)) or self._named(item_id, channel)
-        index, delta = payload["index"], payload["text"]
-        require(index == text.deltas)
-        text.deltas += 1
-        if not text.open:
-            return text.started(delta)
-        if not delta:
-            return []
-        text.pieces.append(delta)
-        return [{"type": text.content, "messageId": text.message_id, "delta": delta}]
+    def completed(self, item: Item, said: str, text: str) -> list[Event]:
+        """A message is over. ``said`` is what the client shows of it, ``text`` what it is.
 
-    def completed(self, payload: Json) -> list[Event]:
-        """A message is over; one that had no deltas comes whole."""
-        text, whole = self._named(payload["item_id"], payload.get("channel", "answer")), payload.get("text")
-        if text.open:
-            return text.ended(whole)
-        return [*text.started(whole), *text.ended()] if whole and not text.deltas else []
+        What there is more of is sent. What differs cannot be taken back: the right text goes into the metadata.
+        """
+        if item not in self._open:
+            return [*self.delta(item, text), *self._ended(item)] if text and not said else []
+        if text.startswith(said):
+            return [*self.delta(item, text[len(said) :]), *self._ended(item)]
+        return [{**event, "metadata": noted(text=text)} for event in self._ended(item)]
 
     def closed(self) -> list[Event]:
         """Whatever is open, closed as far as it came."""
-        return [event for text in self._texts.values() if text.open for event in text.ended()]
+        return [event for item in [*self._open] for event in self._ended(item)]
 
-    def _named(self, item_id: str, channel: str) -> Text:
-        text = self._texts.get((item_id, channel))
-        if text is None:
-            name = f"{self._run_id}:{item_id}"
-            text = Text(name if channel == "answer" else f"{name}:{channel}", channel)
-            self._texts[item_id, channel] = text
-        return text
+    def messages(self, view: RunView) -> Iterator[Json]:
+        """Those that are not open, as messages of a snapshot."""
+        for item, message in view.texts.items():
+            if item not in self._open:
+                role = "reasoning" if item[1] == "reasoning" else "assistant"
+                yield {"id": self._id(item), "role": role, "content": message.text, **_channel(item)}
+
+    def _id(self, item: Item) -> str:
+        name = f"{self._run_id}:{item[0]}"
+        return name if item[1] == "answer" else f"{name}:{item[1]}"
+
+    def _started(self, item: Item, wire_id: str) -> list[Event]:
+        if item[1] == "reasoning":
+            start = {"type": "REASONING_MESSAGE_START", "messageId": wire_id, "role": "reasoning"}
+            return [{"type": "REASONING_START", "messageId": wire_id}, start]
+        return [{"type": "TEXT_MESSAGE_START", "messageId": wire_id, "role": "assistant", **_channel(item)}]
+
+    def _ended(self, item: Item) -> list[Event]:
+        wire_id = self._open.pop(item)
+        kinds = ("REASONING_MESSAGE_END", "REASONING_END") if item[1] == "reasoning" else ("TEXT_MESSAGE_END",)
+        return [{"type": kind, "messageId": wire_id} for kind in kinds]
+
+
+def _channel(item: Item) -> Json:
+    """That a text is no answer, where AG-UI has no word for what it is."""
+    return {} if item[1] in ("answer", "reasoning") else {"metadata": noted(channel=item[1])}
 
 
 # Stages.
 
 
 class Stages:
-    """The stages of one run, as steps."""
+    """The stages of a run, as steps."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, Activity] = {}
+        self._open: dict[str, str] = {}
 
-    def restored(self, rows: Iterable[Activity]) -> Iterator[Event]:
-        """The stages of a view; the open ones are started again."""
-        for row in rows:
-            own = self._rows[row.activity_id.partition(":")[2]] = replace(row)
-            if own.open:
-                yield {"type": "STEP_STARTED", "stepName": self._name(own)}
-
-    def started(self, payload: Json) -> list[Event]:
-        """One more."""
-        stage_id, title = payload["stage_id"], payload["title"]
-        require(stage_id not in self._rows)
-        row = self._rows[stage_id] = Activity(f"stage:{stage_id}", "stage", title, title, state="running")
-        return [{"type": "STEP_STARTED", "stepName": self._name(row)}]
-
-    def completed(self, payload: Json) -> list[Event]:
-        """One is over."""
-        row = self._rows[payload["stage_id"]]
-        require(row.open)
-        row.state = "returned"
-        return [{"type": "STEP_FINISHED", "stepName": self._name(row)}]
+    def told(self, view: RunView, stage: str) -> list[Event]:
+        """How a stage stands in the view, where that was not told."""
+        row = view.rows.get(stage)
+        if row is not None and row.open and stage not in self._open:
+            name = self._open[stage] = _step_name(view, row)
+            return [{"type": "STEP_STARTED", "stepName": name}]
+        if row is not None and not row.open and stage in self._open:
+            return [{"type": "STEP_FINISHED", "stepName": self._open.pop(stage)}]
+        return []
 
     def closed(self) -> list[Event]:
         """Those that are open, finished: AG-UI has no step that goes on after its run."""
-        left = [row for row in reversed(self._rows.values()) if row.open]
-        for row in left:
-            row.state = "returned"
-        return [{"type": "STEP_FINISHED", "stepName": self._name(row)} for row in left]
+        names, self._open = [*self._open.values()], {}
+        return [{"type": "STEP_FINISHED", "stepName": name} for name in reversed(names)]
 
-    def _name(self, row: Activity) -> str:
-        """The title; with its number where an earlier stage has the same, since open steps are told by their names."""
-        alike = [each for each in self._rows.values() if each.title == row.title]
-        place = next(place for place, each in enumerate(alike, 1) if each is row)
-        return row.title if place == 1 else f"{row.title} ({place})"
+
+def _step_name(view: RunView, row: Activity) -> str:
+    """The title; with its number where an earlier stage has the same, since open steps are told by their names."""
+    alike = [each for each in view.rows.values() if each.kind == "stage" and each.title == row.title]
+    place = next(place for place, each in enumerate(alike, 1) if each is row)
+    return row.title if place == 1 else f"{row.title} ({place})"

@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from pydantic_core import from_json
+
 from agents_progress.errors import UsageError
 from agents_progress.events import Envelope, is_run_id
+from agents_progress.labels import in_words, label
 from agents_progress.messages import MESSAGES, Language
-from agents_progress.rows import Interaction
+from agents_progress.rows import Activity, Interaction
 from agents_progress.view import RunView
 
 if TYPE_CHECKING:
@@ -49,10 +52,11 @@ class Projection(Protocol):
     def over(self) -> bool:
         """Whether a terminal event was given: nothing follows."""
 
-    def join(self, view: RunView) -> list[Event]:
+    def join(self, view: RunView, earlier: Sequence[RunView] = ()) -> list[Event]:
         """The events that bring a client which knows nothing to the state of this view, an empty one at the start.
 
-        Called once, first.
+        ``earlier`` are the runs that this one continues, oldest first, for a client that was not told of them. Called
+        once, first.
         """
 
     def feed(self, envelope: Envelope) -> list[Event]:
@@ -79,9 +83,9 @@ class Asked:
     """What a request asks for.
 
     ``conversation`` is the client's id of the chat, opaque: a label, never the id of a run or task. ``key`` is its own
-    id of this request, so that the same request twice starts one run. ``arguments`` are the function's, None when the
-    request only answers or joins. ``answers`` are those that came back. ``history`` are the client's own messages,
-    where the protocol's projections need them.
+    id of this request, so that the same request twice starts one run; empty where each is meant. ``arguments`` are the
+    function's, None when the request only answers or joins. ``answers`` are those that came back. ``history`` are the
+    client's own messages, where the protocol's projections need them.
     """
 
     conversation: str
@@ -151,6 +155,25 @@ def question_of(text: str) -> Question | None:
     if not (slash and is_run_id(run_id) and is_run_id(interaction_id)):
         return None
     return Question(run_id, interaction_id, digest or None)
+
+
+# What both protocols say the same way.
+
+
+def json_of(text: str | None) -> Any:
+    """Arguments as the object that they are; a text that is no JSON as it is, and null for what is not disclosed."""
+    if text is None:
+        return None
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return text
+
+
+def told_of(row: Activity, language: Language) -> str:
+    """In words, what came of a call that did not return."""
+    words = (label(row.state, language), in_words(row.note, language), row.summary)
+    return ": ".join(word for word in words if word)
 
 
 # What a request gives to the function.

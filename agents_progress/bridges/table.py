@@ -62,8 +62,8 @@ VERCEL: Final[Mapping[str, str]] = {
     "model.completed": "",
     "model.incomplete": "",
     "model.failed": "",
-    "text.delta": "`text-start`, `text-delta` (`text-end`); `reasoning-start`, `reasoning-delta`",
-    "text.completed": "`text-end`, `reasoning-end`; `text-start`, `text-delta` for what was not streamed; `error`",
+    "text.delta": "`text-start`, `text-delta` (`text-end`); for reasoning `reasoning-` in place of `text-`",
+    "text.completed": "`text-end`; `text-start`, `text-delta` for what was not streamed; `error`",
     "tool.requested": "`tool-input-available`, `data-tool`",
     "tool.arguments.delta": "",
     "tool.arguments.completed": "`tool-input-available`",
@@ -85,10 +85,10 @@ VERCEL: Final[Mapping[str, str]] = {
     "usage.updated": "`data-usage`",
     "cancel.requested": "`data-run`",
     "adapter.unsupported": "",
-    "run.ended": "`data-run`; `text-start`, `text-delta`, `text-end` of an output that no text said; paused: "
-    "`tool-input-available`, `tool-approval-request`, `finish` with the reason tool-calls; cancelled: `abort`, "
+    "run.ended": "`text-end`; `text-start`, `text-delta` of an output that no text said; `data-run`; "
+    "paused: `tool-input-available`, `tool-approval-request`, `finish` with the reason tool-calls; cancelled: `abort`, "
     "`error`; else `error`",
-    "run.lost": "`data-run`, `text-end`, `error`",
+    "run.lost": "`text-end`, `data-run`, `error`",
     "app.checked": "`data-check`, `data-run`; accepted: `finish` with the reason stop; refused: `error`",
     NOTES: "",
 }

@@ -8,25 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from pydantic_core import from_json
-
+from agents_progress.bridges.base import json_of, told_of
 from agents_progress.bridges.vercel_parts import (
+    AgentPart,
     ArtifactFacts,
+    ArtifactPart,
     CheckFacts,
-    DataAgent,
-    DataArtifact,
-    DataCheck,
-    DataGuardrail,
-    DataMoved,
-    DataQuestion,
-    DataRun,
-    DataSource,
-    DataTool,
-    DataUsage,
+    CheckPart,
     GuardrailFacts,
+    GuardrailPart,
+    MovedPart,
     Part,
+    QuestionPart,
     RunFacts,
+    RunPart,
     SourceFacts,
+    SourcePart,
     SourceUrl,
     TextDelta,
     TextEnd,
@@ -34,9 +31,10 @@ from agents_progress.bridges.vercel_parts import (
     ToolError,
     ToolInput,
     ToolOutput,
+    ToolPart,
     UsageFacts,
+    UsagePart,
 )
-from agents_progress.labels import in_words, label
 from agents_progress.messages import MESSAGES, Language, Status
 from agents_progress.rows import Activity, Interaction, Message
 from agents_progress.view import RunView
@@ -48,16 +46,6 @@ _ELSEWHERE: Final = frozenset({"hosted", "mcp"})
 Payload: TypeAlias = Mapping[str, Any]
 Item: TypeAlias = tuple[str, str]
 """A text: its item and its channel."""
-
-
-def json_of(text: str | None) -> Any:
-    """Arguments as the object that they are; a text that is no JSON as it is, and null for what is not disclosed."""
-    if text is None:
-        return None
-    try:
-        return from_json(text, allow_inf_nan=False)
-    except ValueError:
-        return text
 
 
 # Texts. A text is open from its first delta until the view has it complete; what comes after that is a part of its own,
@@ -110,12 +98,12 @@ def run(view: RunView, status: Status) -> Part:
         facts["reason"] = terminal["reason"]
     if "error" in terminal:
         facts["error"] = terminal["error"]
-    return DataRun(type="data-run", id="run", data=facts)
+    return RunPart(type="data-run", id="run", data=facts)
 
 
 def agent(name: str) -> Part:
     """Who works."""
-    return DataAgent(type="data-agent", id="agent", data={"agent": name})
+    return AgentPart(type="data-agent", id="agent", data={"agent": name})
 
 
 def tool_input(row: Activity, asked: str | None) -> Part:
@@ -140,8 +128,7 @@ def tool_result(row: Activity, language: Language) -> Iterator[Part]:
         output = row.summary if row.output is None else row.output
         part = ToolOutput(type="tool-output-available", toolCallId=row.activity_id, output=output, dynamic=True)
     elif row.state in ("failed", "skipped"):
-        words = (label(row.state, language), in_words(row.note, language), row.summary)
-        why = ": ".join(word for word in words if word)
+        why = told_of(row, language)
         part = ToolError(type="tool-output-error", toolCallId=row.activity_id, errorText=why, dynamic=True)
     else:
         return
@@ -152,7 +139,7 @@ def tool_result(row: Activity, language: Language) -> Iterator[Part]:
 
 def tool(row: Activity) -> Part:
     """What the tool parts cannot say of a call."""
-    return DataTool(
+    return ToolPart(
         type="data-tool",
         id=row.activity_id,
         data={
@@ -172,7 +159,7 @@ def tool(row: Activity) -> Part:
 
 def moved(view: RunView, row: Activity) -> Part:
     """A handoff or a stage."""
-    return DataMoved(
+    return MovedPart(
         type="data-handoff" if row.kind == "handoff" else "data-stage",
         id=f"{view.run_id}/{row.activity_id}",
         data={"title": row.title, "state": row.state},
@@ -181,7 +168,7 @@ def moved(view: RunView, row: Activity) -> Part:
 
 def question(asked: Interaction) -> Part:
     """A question to a person, and what became of it."""
-    return DataQuestion(
+    return QuestionPart(
         type="data-question",
         id=asked.interaction_id,
         data={
@@ -200,7 +187,7 @@ def question(asked: Interaction) -> Part:
 def guardrail(view: RunView, number: int, payload: Payload) -> Part:
     """A guardrail that tripped; ``number`` counts those of the run from 1."""
     data = GuardrailFacts(stage=payload["stage"], name=payload["name"])
-    return DataGuardrail(type="data-guardrail", id=f"{view.run_id}/guardrail-{number}", data=data)
+    return GuardrailPart(type="data-guardrail", id=f"{view.run_id}/guardrail-{number}", data=data)
 
 
 def source(view: RunView, number: int, payload: Payload) -> Part:
@@ -214,23 +201,23 @@ def source(view: RunView, number: int, payload: Payload) -> Part:
     data = SourceFacts(kind=payload["kind"])
     if "title" in payload:
         data["title"] = payload["title"]
-    return DataSource(type="data-source", id=name, data=data)
+    return SourcePart(type="data-source", id=name, data=data)
 
 
 def artifact(view: RunView, payload: Payload) -> Part:
     """A file by its name: its content is not in the journal."""
     data = cast("ArtifactFacts", _only(ArtifactFacts, payload))
-    return DataArtifact(type="data-artifact", id=f"{view.run_id}/{payload['artifact_id']}", data=data)
+    return ArtifactPart(type="data-artifact", id=f"{view.run_id}/{payload['artifact_id']}", data=data)
 
 
 def usage(payload: Payload) -> Part:
     """The tokens of the run so far."""
-    return DataUsage(type="data-usage", id="usage", data=cast("UsageFacts", _only(UsageFacts, payload)))
+    return UsagePart(type="data-usage", id="usage", data=cast("UsageFacts", _only(UsageFacts, payload)))
 
 
 def check(payload: Payload) -> Part:
     """The verdict of the application's check."""
-    return DataCheck(type="data-check", id="check", data=cast("CheckFacts", _only(CheckFacts, payload)))
+    return CheckPart(type="data-check", id="check", data=cast("CheckFacts", _only(CheckFacts, payload)))
 
 
 def found(view: RunView) -> Iterator[Part]:

@@ -125,7 +125,7 @@ class RunFacts(TypedDict):
     error: NotRequired[dict[str, Any]]
 
 
-class DataRun(TypedDict):
+class RunPart(TypedDict):
     type: Literal["data-run"]
     id: str
     data: RunFacts
@@ -135,7 +135,7 @@ class AgentFacts(TypedDict):
     agent: str
 
 
-class DataAgent(TypedDict):
+class AgentPart(TypedDict):
     type: Literal["data-agent"]
     id: str
     data: AgentFacts
@@ -148,7 +148,7 @@ class MovedFacts(TypedDict):
     state: ToolState
 
 
-class DataMoved(TypedDict):
+class MovedPart(TypedDict):
     type: Literal["data-handoff", "data-stage"]
     id: str
     data: MovedFacts
@@ -171,7 +171,7 @@ class ToolFacts(TypedDict):
     reused: bool
 
 
-class DataTool(TypedDict):
+class ToolPart(TypedDict):
     type: Literal["data-tool"]
     id: str
     data: ToolFacts
@@ -190,7 +190,7 @@ class QuestionFacts(TypedDict):
     decision: str | None
 
 
-class DataQuestion(TypedDict):
+class QuestionPart(TypedDict):
     type: Literal["data-question"]
     id: str
     data: QuestionFacts
@@ -201,7 +201,7 @@ class SourceFacts(TypedDict):
     title: NotRequired[str]
 
 
-class DataSource(TypedDict):
+class SourcePart(TypedDict):
     type: Literal["data-source"]
     id: str
     data: SourceFacts
@@ -216,7 +216,7 @@ class ArtifactFacts(TypedDict):
     ref: NotRequired[str]
 
 
-class DataArtifact(TypedDict):
+class ArtifactPart(TypedDict):
     type: Literal["data-artifact"]
     id: str
     data: ArtifactFacts
@@ -227,7 +227,7 @@ class GuardrailFacts(TypedDict):
     name: str
 
 
-class DataGuardrail(TypedDict):
+class GuardrailPart(TypedDict):
     type: Literal["data-guardrail"]
     id: str
     data: GuardrailFacts
@@ -245,7 +245,7 @@ class UsageFacts(TypedDict):
     status: UsageStatus
 
 
-class DataUsage(TypedDict):
+class UsagePart(TypedDict):
     type: Literal["data-usage"]
     id: str
     data: UsageFacts
@@ -259,7 +259,7 @@ class CheckFacts(TypedDict):
     reason: NotRequired[str]
 
 
-class DataCheck(TypedDict):
+class CheckPart(TypedDict):
     type: Literal["data-check"]
     id: str
     data: CheckFacts
@@ -280,16 +280,16 @@ Part6: TypeAlias = (
     | Finish
     | Abort
     | ErrorPart
-    | DataRun
-    | DataAgent
-    | DataMoved
-    | DataTool
-    | DataQuestion
-    | DataSource
-    | DataArtifact
-    | DataGuardrail
-    | DataUsage
-    | DataCheck
+    | RunPart
+    | AgentPart
+    | MovedPart
+    | ToolPart
+    | QuestionPart
+    | SourcePart
+    | ArtifactPart
+    | GuardrailPart
+    | UsagePart
+    | CheckPart
 )
 Part7: TypeAlias = Part6 | ApprovalResponse
 Part: TypeAlias = Part7

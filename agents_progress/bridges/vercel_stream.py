@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final, TypeAlias, cast
 
 from agents_progress.bridges import vercel_facts as facts
-from agents_progress.bridges.base import CUTS, Cut, Event, question_id
+from agents_progress.bridges.base import CUTS, Cut, Event, json_of, question_id
 from agents_progress.bridges.vercel_facts import NOT_CALLS, Item, Payload
 from agents_progress.bridges.vercel_parts import (
     Abort,
@@ -117,19 +117,12 @@ class VercelStream:
     def _ended(self) -> Iterator[Part]:
         status = self.view.status
         if self.view.terminal is not None and status != "checking" and not self.over:
-            yield from self.closed()
             yield from ENDINGS.get(status, _failed)(self)
             self.over = True
 
-    def closed(self) -> Iterator[Part]:
-        """The end of every text that is open."""
-        for item, message in self.view.texts.items():
-            if not message.complete:
-                yield facts.text_end(item)
-
     def stopped(self, sentence: str) -> Iterator[Part]:
         """The end as an error, after which a client reads nothing."""
-        yield from self.closed()
+        yield from () if self.view.terminal is not None else _closed(self.view)
         yield ErrorPart(type="error", errorText=sentence)
         self.over = True
 
@@ -148,12 +141,11 @@ class VercelStream:
             yield StartStep(type="start-step")
         for run in self.runs:
             yield from chain.from_iterable(map(facts.text, run.texts.values()))
-            if run is not view:
-                yield from (facts.text_end(item) for item, message in run.texts.items() if not message.complete)
+            yield from _closed(run) if run is not view or view.terminal is not None else ()
         yield from chain.from_iterable(facts.found(run) for run in self.runs)
         yield from map(facts.question, self._questions())
         yield from () if view.usage is None else _usage(self, view.usage)
-        yield from () if view.terminal is None else _output(self, view.terminal)
+        yield from () if view.terminal is None else _output(view)
         yield from () if view.verdict is None else _check(self, view.verdict)
 
     def _calls(self) -> list[Activity]:
@@ -294,13 +286,23 @@ def _usage(stream: VercelStream, payload: Payload) -> Iterator[Part]:
     yield facts.usage(payload)
 
 
-def _output(stream: VercelStream, payload: Payload) -> Iterator[Part]:
+def _over(stream: VercelStream, payload: Payload) -> Iterator[Part]:
+    if stream.view.terminal is payload:
+        yield from _closed(stream.view)
+        yield from _output(stream.view)
+
+
+def _closed(view: RunView) -> Iterator[Part]:
+    yield from (facts.text_end(item) for item, message in view.texts.items() if not message.complete)
+
+
+def _output(view: RunView) -> Iterator[Part]:
     """An output that no text of the run said: a tool's result that is the answer, or an error handler's."""
-    output, view = payload.get("final_output"), stream.view
+    output = (view.terminal or {}).get("final_output")
     said = [message.text for message in view.texts.values() if message.channel == "answer"]
     if view.standing.outcome != "succeeded" or view.issues or not output:
         return
-    if output in said or facts.json_of(output) in map(facts.json_of, said):
+    if output in said or json_of(output) in map(json_of, said):
         return
     begun, whole = view.text.removesuffix(CUT), output.removesuffix(CUT)  # what is over a cap is cut, each for itself
     if not begun.startswith(whole):
@@ -337,7 +339,8 @@ EMITTERS: Final[Mapping[str, Emitter]] = {
     "source.cited": _cited,
     "artifact.created": _made,
     "usage.updated": _usage,
-    "run.ended": _output,
+    "run.ended": _over,
+    "run.lost": _over,
     "app.checked": _check,
 }
 """What each type becomes, besides `start`, the `data-run` of a new status, and an ending. The others become nothing."""

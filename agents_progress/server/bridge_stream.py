@@ -40,13 +40,18 @@ class Cursor(NamedTuple):
 
     run_id: str
     seq: int
-    joined: bool
-    events: int
+    joined: bool = True
+    events: int = 0
 
     @property
     def joins_at(self) -> int:
         """After which envelope whoever goes on from here has to join."""
         return self.seq if self.joined else max(self.seq - 1, 0)
+
+    @property
+    def text(self) -> str:
+        """As it travels, with the last frame and, for a reader that has none yet, in the header ``x-cursor``."""
+        return f"{self.run_id}:{self.seq}{'+' if self.joined else '.'}{self.events}"
 
 
 def cursor_of(text: str) -> Cursor | None:
@@ -60,29 +65,38 @@ def cursor_of(text: str) -> Cursor | None:
 
 class BridgeStream(EventStream):
     """What one reader sees of a run through a bridge, from ``view`` on, or after ``cursor``, for which ``view``
-    is the one at :attr:`Cursor.joins_at`. The other arguments are those of :class:`EventStream`.
+    is the one at :attr:`Cursor.joins_at`. ``earlier`` is that of :meth:`Projection.join`, the other arguments are those
+    of :class:`EventStream`.
 
     It ends with a terminal event of the protocol, unless the connection breaks: readers take silence for success.
     """
 
     def __init__(
-        self, hub: Hub, bridge: Bridge, projection: Projection, view: RunView, cursor: Cursor | None, **more: Any
+        self,
+        hub: Hub,
+        bridge: Bridge,
+        projection: Projection,
+        view: RunView,
+        cursor: Cursor | None = None,
+        earlier: Sequence[RunView] = (),
+        **more: Any,
     ) -> None:
         super().__init__(hub, view.run_id, view.seq, **more)
-        self.init_headers({**HEADERS, **bridge.headers})
+        self.init_headers({**HEADERS, **bridge.headers, "x-cursor": (cursor or Cursor(view.run_id, view.seq)).text})
         self._bridge = bridge
         self._projection = projection
-        self._view: RunView | None = view
+        self._views: tuple[RunView, Sequence[RunView]] | None = view, earlier
+        self._name = f"id: {view.run_id}:".encode()
         self._succeeded = view.standing.outcome == "succeeded"
         self._joined_before = cursor is not None and not cursor.joined
         self._had = cursor.events if cursor else 0
 
     def opening(self) -> bytes:
         """The events that bring the reader to where it joins, those it had already left out."""
-        view, self._view = self._view, None
-        assert view is not None
+        assert self._views is not None
+        (view, earlier), self._views = self._views, None
         try:
-            events = self._projection.join(view)
+            events = self._projection.join(view, earlier)
             return self._ended() if self._joined_before else self._framed(events, b"%d+" % view.seq)
         except Exception as error:  # noqa: BLE001 - whatever it was, no reader may take it for success
             return self._failed(error)
@@ -112,9 +126,11 @@ class BridgeStream(EventStream):
 
     def _framed(self, events: Sequence[Event], place: bytes) -> bytes:
         had, self._had = self._had, 0
-        name, frame = self.run_id.encode() + b":" + place, self._bridge.frame
-        told = [b"id: %b%d\n%b" % (name, n, frame(event)) for n, event in enumerate(events, 1) if n > had]
-        return b"".join(told) + self._ended()
+        frame, told = self._bridge.frame, b""
+        for n, event in enumerate(events, 1):
+            if n > had:
+                told += b"%b%b%d\n%b" % (self._name, place, n, frame(event))
+        return told + self._ended() if self._projection.over else told
 
     def _ended(self) -> bytes:
         if not self._projection.over or self.over:

@@ -24,6 +24,7 @@ from starlette.types import Scope as Connection
 
 from agents_progress import asking
 from agents_progress.bridges.base import Answered, Asked, BadBody, Bridge, Question, question_of
+from agents_progress.claim import run_ids_before
 from agents_progress.errors import CursorExpired, UsageError
 from agents_progress.journal.base import RunRow
 from agents_progress.server import asked, routes
@@ -83,10 +84,11 @@ class Mounted:
         wanted = self._asked(await json_object(call.request, call.service.limits))
 
         async def streamed() -> BridgeStream:
-            if wanted.arguments is None:
-                return await self._stream(await self._answered(call, wanted), wanted)
-            row, new = await self._started(call, wanted)
-            return await self._stream(_about(call, call.principal, row), wanted, RunView(row.run_id) if new else None)
+            if wanted.arguments is None:  # whoever answers has what came before, and nothing of what comes then
+                found, new = await self._answered(call, wanted), True
+            else:
+                found, new = await self._started(call, wanted)
+            return await self._stream(found, wanted, Cursor(found.row.run_id, 0) if new else None)
 
         return _counted(call, streamed)
 
@@ -105,7 +107,7 @@ class Mounted:
             found = await self._found(call, "read", wanted.conversation, row.run_id)
 
         async def streamed() -> BridgeStream:
-            return await self._stream(found, wanted, cursor=cursor)
+            return await self._stream(found, wanted, cursor)
 
         return _counted(call, streamed)
 
@@ -130,7 +132,7 @@ class Mounted:
             raise Refusal("bad_fields", "a request either brings a message or answers what was asked")
         return wanted
 
-    async def _started(self, call: Call, wanted: Asked) -> tuple[RunRow, bool]:
+    async def _started(self, call: Call, wanted: Asked) -> tuple[RunCall, bool]:
         """The run that a message leads to: under the same key always the same."""
 
         async def vacant() -> None:
@@ -145,15 +147,16 @@ class Mounted:
             labels={self._label: wanted.conversation},
             conversation=conversation,
         )
-        key = json.dumps([conversation, wanted.key])
+        key = json.dumps([conversation, wanted.key]) if wanted.key else None
         row, new = await call.starter.begin(wish, self.offered, call.principal, key, vacant)
-        return (row, True) if new else (await self._latest(call, row), False)
+        return _about(call, call.principal, row if new else await self._latest(call, row)), new
 
     async def _answered(self, call: Call, wanted: Asked) -> RunCall:
         """The run that goes on from what is answered."""
         questions = _questions(wanted.answers)
         (run_id,) = {question.run_id for question in questions}
         found = await self._found(call, "answer", wanted.conversation, run_id)
+        await _refuse_unseen(found, questions)
         given = [
             asking.Answer(name, each.decision, found.principal.actor, each.reason, digest)
             for (_, name, digest), each in questions.items()
@@ -162,23 +165,17 @@ class Mounted:
             raise Refusal("not_resumed")
         return replace(found, row=await self._latest(call, found.row))
 
-    async def _stream(
-        self, call: RunCall, wanted: Asked, view: RunView | None = None, cursor: Cursor | None = None
-    ) -> BridgeStream:
-        service, row, scope = call.service, call.row, call.principal.scope
-        try:
-            if cursor is not None:
-                view = await view_at(service.journal, row.run_id, cursor.joins_at, scope)
-                await service.journal.read(row.run_id, view.seq, 1, scope=scope)
-        except CursorExpired:
-            raise Refusal("pruned") from None
+    async def _stream(self, call: RunCall, wanted: Asked, cursor: Cursor | None) -> BridgeStream:
+        service, row = call.service, call.row
+        view, earlier = await self._views(call, cursor)
         stream = BridgeStream(
             service.hub,
             self._bridge,
             self._bridge.projection(wanted.conversation, wanted.key, wanted.history),
-            view or await view_of(service.journal, row.run_id, scope),
+            view,
             cursor,
-            scope=scope,
+            earlier,
+            scope=call.principal.scope,
             again=lambda: call.gate.still(call.request, row),
             again_s=service.limits.again_s,
             heartbeat_s=service.limits.heartbeat_s,
@@ -186,6 +183,21 @@ class Mounted:
         )
         stream.headers["content-location"] = self._place(call, wanted.conversation)
         return stream
+
+    async def _views(self, call: RunCall, cursor: Cursor | None) -> tuple[RunView, list[RunView]]:
+        """Where a reader joins, and the earlier runs of the task, for one that joins late: it knows nothing of them."""
+        journal, run_id, scope = call.service.journal, call.row.run_id, call.principal.scope
+        try:
+            if cursor is None:
+                view = await view_of(journal, run_id, scope)
+            else:
+                view = await view_at(journal, run_id, cursor.joins_at, scope)
+                await journal.read(run_id, view.seq, 1, scope=scope)
+        except CursorExpired:
+            raise Refusal("pruned") from None
+        late = view.seq > 0 and (cursor is None or cursor.joined)
+        names = run_ids_before(run_id) if late else ()
+        return view, [await view_of(journal, name, scope) for name in names]
 
     def _place(self, call: Call, conversation: str) -> str:
         """Where to go on with a stream, seen from where it was asked for: what a proxy put before that is not known."""
@@ -270,6 +282,15 @@ def _questions(answers: Iterable[Answered]) -> dict[Question, Answered]:
     if len(given) > MOST_ANSWERS or len({question.run_id for question in given}) != 1:
         raise Refusal("bad_fields", f"at most {MOST_ANSWERS} questions are answered together, all of one run")
     return given
+
+
+async def _refuse_unseen(call: RunCall, questions: Mapping[Question, Answered]) -> None:
+    """Refuse to approve what no bridge shows. A front end may offer it all the same."""
+    view = await view_of(call.service.journal, call.row.run_id, call.principal.scope)
+    for question, each in questions.items():
+        asked_for = view.interactions.get(question.interaction_id)
+        if each.decision == "approved" and asked_for is not None and not asked_for.approvable:
+            raise Refusal("not_shown")
 
 
 def _owns(principal: Principal, row: RunRow) -> bool:

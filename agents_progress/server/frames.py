@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_core import from_json, to_json
@@ -27,6 +28,7 @@ class Chunk(NamedTuple):
 Page: TypeAlias = tuple[Chunk, ...]
 
 _DATA: Final = b"\ndata: "
+_in_order: Final = itemgetter(*Envelope._fields)
 
 
 def snapshot_frame(snapshot: Mapping[str, Any]) -> bytes:
@@ -42,11 +44,10 @@ def page_of(envelopes: Sequence[Envelope], after_seq: int) -> Page:
 
 def envelopes_of(frames: bytes) -> Iterator[Envelope]:
     """What was encoded here, for the few readers who need more than bytes. Cheaper than keeping all of it twice."""
-    for frame in frames.split(b"\n\n"):  # JSON has no line ends of its own
-        if frame:
-            fields = from_json(frame[frame.index(_DATA) + len(_DATA) :])
-            del fields["protocol"]
-            yield Envelope(**fields)
+    # JSON has no line ends of its own; read as one list it costs half of what it costs one by one.
+    texts = [frame.partition(_DATA)[2] for frame in frames.split(b"\n\n") if frame]
+    for fields in from_json(b"[%b]" % b",".join(texts)):
+        yield Envelope(*_in_order(fields))
 
 
 def is_snapshot(frames: bytes) -> bool:

@@ -31,6 +31,7 @@ REFUSALS: Final[Mapping[str, tuple[int, str]]] = {
     "not_waiting": (409, "The run does not wait for this answer (any more)"),
     "expired": (409, "The time to answer this is over; it was resolved as expired"),
     "not_allowed": (403, "Others may answer this; ask one of them"),
+    "not_shown": (409, "What this would approve was not shown here; approve it where its details are, or reject it"),
     "digest_differs": (
         409,
         "The digest is not that of the question; look at what is asked, then answer with its digest",

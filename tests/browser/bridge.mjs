@@ -29,6 +29,7 @@ function bridged(bytes, how, place = "chat/c%201/stream") {
   return (request) => {
     const response = stream(bytes, how)(request);
     response.headers.set("content-location", place);
+    response.headers.set("x-cursor", "run-A:0+0");
     return response;
   };
 }
@@ -68,6 +69,7 @@ scenario("a stream that is cut at any byte is gone on with after its last frame,
     assert.equal(text.replaceAll(LAST, ""), whole(frames).replaceAll(LAST, ""), `cut at ${cut}`);
     assert.ok(text.endsWith(LAST));
     assert.equal(requests[1].url, "http://runs.test/agent/api/chat/c%201/stream");
+    assert.ok(frames.some(({ id }) => id === requests[1].cursor) || requests[1].cursor === "run-A:0+0");
   }
 });
 

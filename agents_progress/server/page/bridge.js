@@ -2,14 +2,15 @@
  * A `fetch` for front ends of other protocols (AG-UI, the AI SDK), so that what they read ends truthfully.
  *
  * Their clients take the end of a connection for the end of a run, and a frame that comes twice for two. Every frame of
- * a bridge has an id, `{run_id}:{seq}.{n}` or `{run_id}:{seq}+{n}`, and the last one is followed by the comment `over`.
- * So a stream that breaks off is gone on with after the last frame, a repeated frame is left out, and what cannot be
- * gone on with ends as an error. This module stands alone, in browsers and in Node.
+ * a bridge has an id, `{run_id}:{seq}.{n}` or `{run_id}:{seq}+{n}`, and the last one is followed by the comment `over`;
+ * the header `x-cursor` says where a stream begins. So one that breaks off is gone on with after its last frame, a
+ * repeated frame is left out, and what cannot be gone on with ends as an error. This module stands alone, in browsers
+ * and in Node.
  */
 
 const OVER = ": over";
 const BYE = ": bye";
-const PLACE = /^id: ([A-Za-z0-9._-]{1,64}):(\d{1,15})[.+](\d{1,9})$/m;
+const PLACE = /^([A-Za-z0-9._-]{1,64}):(\d{1,15})[.+](\d{1,9})$/;
 const LAST_MS = 8000;
 
 /** The stream broke off and could not be gone on with: how the run stands is not known here. */
@@ -30,7 +31,7 @@ export function truthful(fetch = (...request) => globalThis.fetch(...request), {
     const streams = response.headers.get("content-type")?.startsWith("text/event-stream");
     if (!response.ok || !streams || place === null || response.body === null) return response;
     const { status, statusText, headers } = response;
-    const again = requestFrom(input, init, place, response.url);
+    const again = { ...requestFrom(input, init, place, response.url), cursor: placeOf(headers.get("x-cursor")) };
     return new Response(whole(response.body, fetch, again, tries, wait), { status, statusText, headers });
   };
 }
@@ -63,12 +64,11 @@ function requestFrom(input, init, place, answered) {
 }
 
 /** All frames of a stream, each once, however often it has to be asked for. */
-function whole(first, fetch, { url, headers, signal, ...settings }, tries, wait) {
+function whole(first, fetch, { url, headers, signal, cursor, ...settings }, tries, wait) {
   const leaving = new AbortController();
   const leave = () => leaving.abort(signal?.reason);
   if (signal?.aborted) leave();
   signal?.addEventListener("abort", leave, { once: true });
-  let cursor = null;
   let failed = 0;
 
   async function* frames() {
@@ -78,7 +78,7 @@ function whole(first, fetch, { url, headers, signal, ...settings }, tries, wait)
           if (block === OVER) return;
           if (block === BYE) break;
           failed = 0;
-          const at = placeOf(block);
+          const at = placeOf(/^id: (.+)$/m.exec(block)?.[1]);
           if (at !== null && !follows(at, cursor)) continue;
           cursor = at ?? cursor;
           yield `${block}\n\n`;
@@ -154,10 +154,10 @@ async function* blocks(body, signal) {
   }
 }
 
-/** Where a frame stands in the stream of its run, null for one without a place. */
-function placeOf(block) {
-  const found = PLACE.exec(block);
-  return found && { id: found[0].slice(4), run_id: found[1], seq: Number(found[2]), n: Number(found[3]) };
+/** Where a frame stands in the stream of its run, by its id; null for one without a place. */
+function placeOf(id) {
+  const found = PLACE.exec(id ?? "");
+  return found && { id, run_id: found[1], seq: Number(found[2]), n: Number(found[3]) };
 }
 
 /** Whether a frame comes after what was had. */
