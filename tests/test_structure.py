@@ -25,8 +25,8 @@ TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 BANNED = {"manager", "handler", "util", "utils", "helper", "helpers", "data", "info", "common"}
 """Words of section 2 of the design, and the module names of section 7."""
 
-FOREIGN_NAMES = {("sse.py", "data")}
-"""Names that a standard gives: the field of an event stream."""
+FOREIGN_NAMES = {("sse.py", "data"), ("vercel_parts.py", "data")}
+"""Names that a standard gives: the field of an event stream, and that of a data part of the AI SDK."""
 
 SDK_SIDE = {"sdk", "decorate.py", "inside.py", "current.py", "options.py", "demo.py", "testing"}
 """Where the SDK or its client may be imported."""
