@@ -37,11 +37,13 @@ async def fronts(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def played(fronts: Theatre) -> Callable[[Situation], Awaitable[dict[Seat, Played]]]:
     """What came of a situation, for every front end."""
+    from .playing import SHORT
+
     found: dict[str, dict[Seat, Played]] = {}
 
     async def play(situation: Situation) -> dict[Seat, Played]:
         if situation.name not in found:
-            found[situation.name] = await fronts.play(situation)
+            found[situation.name] = await fronts.play(situation, SHORT)
         return found[situation.name]
 
     return play

@@ -34,6 +34,8 @@ class Seat(NamedTuple):
 
 
 SEATS: Final = tuple(itertools.starmap(Seat, itertools.product(FRONTS, PLACES, (True, False))))
+SHORT: Final = tuple(seat for seat in SEATS if seat.truth or seat.place == "node")
+"""What the suite plays; the bar plays all."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Theatre:
         try:
             await situation.play(player)
         except (PlaywrightError, TimeoutError) as error:
-            player.faults.append(f"its user cannot go on: {error}")
+            player.faults.append(f"its user cannot go on: {str(error).partition(chr(10))[0]}")
         status = player.views[-1].status if player.views else "none"
         return Played(seat, status, player.screen, player.faults)
 

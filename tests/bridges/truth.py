@@ -51,6 +51,8 @@ def shortfalls(screen: Screen, views: Sequence[RunView]) -> list[str]:
         found.append(f"it says {screen.state} of a run that is {view.status}")
     if "".join(screen.texts) != "".join(ours):
         found.append(f"it shows {[*screen.texts]}, not {ours}")
+    if screen.state != "error" and screen.sentence != view.message:
+        found.append(f"it says {screen.sentence!r} of a run of which we say {view.message!r}")
     settled = {call: state for each in views for call, state in each.tools.items() if state in SETTLED}
     for call, state in settled.items():
         if dict(screen.tools).get(call) != state:
