@@ -80,6 +80,51 @@ run.ended
 app.checked
 done: 12 kg
 """,
+    "front_end_ag_ui": """\
+RUN_STARTED          -
+ACTIVITY_SNAPSHOT    Accepted; not started yet
+ACTIVITY_SNAPSHOT    Working; not finished yet
+TOOL_CALL_START      weigh
+TOOL_CALL_END        -
+ACTIVITY_SNAPSHOT    running
+ACTIVITY_SNAPSHOT    returned
+TOOL_CALL_RESULT     -
+TEXT_MESSAGE_START   -
+TEXT_MESSAGE_CONTENT 12 kg
+TEXT_MESSAGE_END     -
+ACTIVITY_SNAPSHOT    Run ended; waiting for the application's check
+ACTIVITY_SNAPSHOT    Done: the run ended and the check passed
+RUN_FINISHED         -
+had it broken off before its last three events, the rest:
+ACTIVITY_SNAPSHOT    Run ended; waiting for the application's check
+ACTIVITY_SNAPSHOT    Done: the run ended and the check passed
+RUN_FINISHED         -
+""",
+    "front_end_use_chat": """\
+start                 -
+data-run              Accepted; not started yet
+data-run              Working; not finished yet
+start-step            -
+tool-input-available  refund
+data-run              Waiting for approval; not finished yet
+tool-input-available  refund
+tool-approval-request -
+finish                -
+approved:
+start                 -
+data-run              Working; not finished yet
+tool-input-available  refund
+data-run              Waiting for approval; not finished yet
+data-run              Working; not finished yet
+tool-output-available -
+start-step            -
+text-start            -
+text-delta            Refunded.
+text-end              -
+data-run              Run ended; waiting for the application's check
+data-run              Done: the run ended and the check passed
+finish                -
+""",
     "handler_inside": """\
 data: Your
 data: parcel
