@@ -209,11 +209,12 @@ steady = settings(
 @steady
 @given(logs(), st.data())
 def test_any_log_ends_for_a_user_as_it_does_for_our_view(log: list[Envelope], data: st.DataObject) -> None:
-    view = shown(log, RUN)
+    view, parts = shown(log, RUN), list(streamed(log))
     for start in {0, data.draw(st.integers(0, len(log))), len(log)}:
         screen = seen(flat(streamed(log, start)))
         assert screen.success == (view.status == "done")
         assert (screen.ended is not None) == (view.terminal is not None and view.status != "checking")
+        assert list(streamed(log, start))[1:] == parts[start + 1 :]
         for event in flat(streamed(log, start)):
             EVENTS.validate_json(to_json(event))
 
@@ -422,6 +423,28 @@ def test_whoever_was_cut_off_goes_on_after_the_last_event_it_had(name: str) -> N
     parts = list(streamed(log))
     for start in range(len(log) + 1):
         _, *rest = streamed(log, start)
+        assert rest == parts[start + 1 :]
+
+
+def two_parts(channel: str = "answer") -> list[Envelope]:
+    """A message whose first part was complete before its second began, and whose end has more than its parts."""
+    more = {} if channel == "answer" else {"channel": channel}
+    log = Log().start()
+    for index, piece in enumerate(["On", "e. ", "Tw", "o. "]):
+        log.say("text.delta", item_id="m1", index=index, text=piece, **more)
+        if index % 2:
+            log.say("text.completed", item_id="m1", **more)
+    log.say("text.completed", item_id="m1", text="One. Two. Three.", **more)
+    return log.say("text.completed", item_id="m1", text="One. Two. Three.", **more).end().check().envelopes
+
+
+@pytest.mark.parametrize("channel", ["answer", "reasoning", "refusal"])
+def test_a_text_that_goes_on_after_it_was_complete_goes_on_in_its_message(channel: str) -> None:
+    log = two_parts(channel)
+    parts = list(streamed(log))
+    for start in range(len(log) + 1):
+        first, *rest = streamed(log, start)
+        assert [*seen(flat([first, *rest])).texts.values()] == ["One. Two. Three."]
         assert rest == parts[start + 1 :]
 
 
