@@ -10,7 +10,7 @@ from agents import RunResultStreaming, function_tool
 from agents_progress import Disclosure, Verdict, current_run, progress
 from agents_progress.decorate import Decorated
 from agents_progress.testing import call, failed, text, turn, wait
-from tests.page.scripts import REFUND, Gates, look_up, refund, run
+from tests.page.scripts import REFUND, Gates, agent, look_up, refund, run
 
 ANSWER: Final = "The total is 5 EUR, in two parts, for {key}."
 
@@ -85,6 +85,19 @@ class Chat:
         """A refund that a person approves."""
         return run(turn(text("It is due."), call("refund", REFUND, call_id="c1")), self._answer(key), tools=[refund])
 
+    def asking_twice(self, key: str) -> RunResultStreaming:
+        """Two refunds at once, each of which a person approves."""
+        both = (call("refund", {"order": order, "eur": 12}, call_id=f"c{order}") for order in (1, 2))
+        return run(turn(text("Both are due."), *both), self._answer(key), tools=[refund])
+
+    def nested(self, key: str) -> RunResultStreaming:
+        """An agent as a tool, with a tool of its own."""
+        inner = agent(
+            turn(call("look_up", {"order": 7}, call_id="p1")), turn(text("5 EUR")), name="Reader", tools=[look_up]
+        )
+        asked = turn(call("ask_reader", {"input": "page 1"}, call_id="c1"))
+        return run(asked, self._answer(key), tools=[inner.as_tool("ask_reader", "Ask the reader.")])
+
     def stuck(self, key: str) -> RunResultStreaming:
         """A tool that never comes back."""
 
@@ -116,6 +129,8 @@ class Chat:
         "tools": tools,
         "broken": broken,
         "asking": asking,
+        "asking_twice": asking_twice,
+        "nested": nested,
         "stuck": stuck,
         "limited": limited,
         "failing": failing,

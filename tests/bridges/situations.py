@@ -124,6 +124,29 @@ async def rejected(play: Player) -> None:
     await play.rests("done")
 
 
+async def both_approved(play: Player) -> None:
+    play.opens("text", "check")
+    await play.sends("asking_twice")
+    await play.rests("waiting")
+    await play.does("approve")
+    await play.rests("done")
+
+
+async def nested(play: Player) -> None:
+    play.opens("text", "check")
+    await play.sends("nested")
+    await play.rests("done")
+
+
+async def second_message(play: Player) -> None:
+    play.opens("text", "check", "slow")
+    await play.sends("plain")
+    await play.rests("done")
+    await play.sends("tools")
+    await play.sees_text("Let me look.")
+    await play.rests("done")
+
+
 async def asked_elsewhere(play: Player) -> None:
     await play.sends("asking")
     await play.rests("waiting")
@@ -210,6 +233,17 @@ async def cut_before_end(play: Player) -> None:
     await play.rests("done")
 
 
+async def reload_after_answer(play: Player) -> None:
+    await play.sends("asking")
+    await play.rests("waiting")
+    await play.does("approve")
+    await play.sees_text("The total")
+    await play.does("reload")
+    await play.sees_text("The total")
+    play.opens("text", "check")
+    await play.rests("done")
+
+
 async def tools_whole(play: Player) -> None:
     play.opens("text", "check", "slow")
     await play.sends("tools")
@@ -237,8 +271,11 @@ SITUATIONS: Final = (
     Situation("plain", plain),
     Situation("tools", tools),
     Situation("failed tool", failed_tool),
+    Situation("nested agent", nested),
+    Situation("second message", second_message),
     Situation("approval answered", approved),
     Situation("approval rejected", rejected),
+    Situation("two approvals", both_approved),
     Situation("asked, details hidden", asked_elsewhere, "/hidden"),
     Situation("cancel", cancelled),
     Situation("incomplete", incomplete),
@@ -249,6 +286,7 @@ SITUATIONS: Final = (
     Situation("server goes away", drained, end=signal.SIGTERM),
     Situation("reload in the middle", reload),
     Situation("reload at a question", reload_at_question),
+    Situation("reload after the answer", reload_after_answer),
     Situation("duplicate frames", tools_whole, "/twice", bare=False),
     Situation("truncated in mid-text", cut_in_text, "/within-text", bare=False),
     Situation("truncated before the end", cut_before_end, "/before-the-end", bare=False),

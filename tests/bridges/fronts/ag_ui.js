@@ -55,14 +55,14 @@ export function opened({ api, conversation, fetch, kept, changed }) {
     resume: () => run(),
     leave: () => agent.abortRun(),
     answer(approved) {
-      runId = crypto.randomUUID();
       const answers = agent.pendingInterrupts.map(({ id }) => ({
         interruptId: id,
         status: "resolved",
         payload: { approved },
       }));
-      return run({ resume: answers });
+      return run({ runId: crypto.randomUUID(), resume: answers });
     },
+    // The id of the run that the message started, under which it is found again.
     kept: () => ({ runId, messages: agent.messages.filter(({ role }) => role === "user") }),
   };
 }

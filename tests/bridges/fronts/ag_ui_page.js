@@ -10,7 +10,7 @@ const input = document.body.appendChild(made("input"));
 const front = begun(opened, draw);
 
 function draw({ state, says, texts, tools, asked, sentence }) {
-  states.push(state);
+  states.saw(state);
   screen.replaceChildren(
     ...texts.map((text) => made("p", { className: "text" }, text)),
     ...tools.map(([call, text]) => {

@@ -12,7 +12,7 @@ function Page() {
   const { messages, status, error } = useChat({ chat: front.chat });
   const [words, setWords] = useState("");
   const screen = seen({ messages, status, error });
-  states.push(screen.state);
+  states.saw(screen.state);
   const send = () => {
     did(front, { send: words });
     setWords("");

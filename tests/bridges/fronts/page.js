@@ -1,12 +1,13 @@
 // What every page of a front end has: where it is told what to show, and what it keeps over a reload.
 
 import { truthful } from "/page/bridge.js";
+import { States } from "./states.js";
 
 const query = new URLSearchParams(location.search);
 export const conversation = query.get("conversation");
 const [api, truth] = [query.get("api"), query.get("truth") === "1"];
 
-export const states = [];
+export const states = new States();
 
 // The front end under the page's address; it goes on with what is kept.
 export function begun(opened, changed) {
@@ -19,7 +20,10 @@ export function begun(opened, changed) {
 }
 
 export function did(front, { send, answer, cancel }) {
-  if (send !== undefined) void front.send(send);
+  if (send !== undefined) {
+    states.send();
+    void front.send(send);
+  }
   if (answer !== undefined) void front.answer(answer);
   if (cancel) {
     const headers = { "content-type": "application/json" };
@@ -39,6 +43,6 @@ globalThis.read = () => {
     tools: all(".tool").map((each) => [each.dataset.call, each.textContent]),
     asked: all(".asked").length,
     sentence: words("#sentence") || null,
-    states: states.splice(0),
+    states: states.taken(),
   };
 };
