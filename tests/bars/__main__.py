@@ -36,6 +36,7 @@ BARS: Final = (
     Bar("locked", "a foreign write lock on a SQLite journal delays, and never makes a hole", "", 4),
     Bar("nodes", "a run is watched, controlled and told as lost by another server process, on every backend", "", 2),
     Bar("rolling", "100 runs and their readers come through a rolling restart of two servers with the truth", "", 1.5),
+    Bar("bridges", "AG-UI, ai 6 and 7 in Node and Chromium never say success when our view does not", "", 1.5),
     Bar("fuzz_sse", "100,000 inputs are decoded as the standard says, or refused", "", 1),
     Bar("fuzz_routes", "100,000 requests to every route: no exception, no 500, nothing of another tenant", "", 3),
     Bar("fanout", "one run reaches 1,200 readers over HTTP from one core", "", 2),
