@@ -31,15 +31,7 @@ def chat(message: str) -> RunResultStreaming:
 
 app = runs_app("memory://", lambda *asked: Principal("ada", owner="ada"), bridges=[AgUI(chat)])
 QUESTION = {"id": "u1", "role": "user", "content": "How heavy is it?"}
-REQUEST = {
-    "threadId": "t1",
-    "runId": "q1",
-    "protocolVersion": "1.0",
-    "messages": [QUESTION],
-    "tools": [],
-    "context": [],
-    "state": {},
-}
+REQUEST = {"threadId": "t1", "runId": "q1", "messages": [QUESTION], "tools": [], "context": [], "state": {}}
 
 
 def show(stream: str) -> None:
