@@ -168,6 +168,29 @@ async def test_a_conversation_has_one_live_run_at_a_time(journal: MemoryJournal)
     assert len(await journal.runs(labels={"plain.conversation": "c1"})) == 2
 
 
+async def test_a_message_that_comes_while_the_log_before_it_is_being_closed_is_let_in(journal: MemoryJournal) -> None:
+    log = live("r1").say("tool.finished", call_id="c1").end("failed")
+    await write(journal, log, ADA, sealed=False, **{"plain.conversation": "c1"})
+    async with node(journal, turn(text("Hello"))) as ada:
+        assert (await ada.get("/api/plain/c1/stream")).status_code == 204
+        asking = asyncio.create_task(post(ada, says()))
+        await asyncio.sleep(0.1)
+        assert not asking.done()
+        await journal.seal("r1")
+        assert (await asking)[-1] == {"e": "done"}
+
+
+async def test_a_run_that_waits_for_its_check_is_live(journal: MemoryJournal) -> None:
+    log = live("r1").say("tool.finished", call_id="c1").end()
+    await write(journal, log, ADA, sealed=False, **{"plain.conversation": "c1"})
+    async with node(journal) as ada:
+        assert code(await ada.post("/api/plain", json=says())) == "busy"
+        reading = asyncio.create_task(ada.get("/api/plain/c1/stream"))
+        await asyncio.sleep(0.05)
+        await journal.append(log.check().envelopes[-1:])
+        assert told(await reading)[-1] == {"e": "done"}
+
+
 async def test_two_messages_at_once_in_one_conversation_start_one_run(journal: MemoryJournal) -> None:
     async with node(journal, turn(text("a")), turn(text("b"))) as ada:
         found = await asyncio.gather(*(ada.post("/api/plain", json=says(key=f"k{n}")) for n in range(5)))
