@@ -29,7 +29,9 @@ from agents_progress.verify import digest
 from agents_progress.view import RunView
 from compat import golden, matrix
 from compat.seen import logged
+from tests.ag_ui_streams import GOLDEN, stored, stream
 from tests.logs import RUN, USAGE, Log, logs
+from tests.vercel_logs import SITUATIONS, Situation
 
 VECTORS = Path(__file__).parent.parent / "agents_progress" / "vectors" / "progress_cases.json"
 EVENTS: TypeAdapter[Any] = TypeAdapter(AgUiEvent)
@@ -105,6 +107,24 @@ def seen(events: Iterable[dict[str, Any]], screen: Screen | None = None) -> Scre
 
 
 # Form.
+
+
+def test_the_stream_of_every_situation_is_the_stored_one() -> None:
+    assert {path.name: path.read_text(encoding="utf-8") for path in GOLDEN.iterdir()} == stored()
+
+
+@pytest.mark.parametrize("name", sorted(stored()))
+def test_nothing_can_be_said_against_a_stored_stream(name: str) -> None:
+    report = validate_agui(stored()[name])
+    # A message that is opened again goes on, says the client; the validator knows no message that is opened twice.
+    reopened = {"AGUI101", "AGUI102", "AGUI104"} if name == "two_parts.jsonl" else set()
+    assert {each.rule for each in report.diagnostics if each.severity == "error"} == reopened
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
+def test_a_user_is_told_of_success_in_a_situation_exactly_where_our_view_is_done(situation: Situation) -> None:
+    for start in range(len(situation.envelopes) + 1):
+        assert says_success(stream(situation, start)) == (situation.status == "done")
 
 
 @pytest.mark.parametrize("name", sorted(kept()))
@@ -209,11 +229,12 @@ steady = settings(
 @steady
 @given(logs(), st.data())
 def test_any_log_ends_for_a_user_as_it_does_for_our_view(log: list[Envelope], data: st.DataObject) -> None:
-    view = shown(log, RUN)
+    view, parts = shown(log, RUN), list(streamed(log))
     for start in {0, data.draw(st.integers(0, len(log))), len(log)}:
         screen = seen(flat(streamed(log, start)))
         assert screen.success == (view.status == "done")
         assert (screen.ended is not None) == (view.terminal is not None and view.status != "checking")
+        assert list(streamed(log, start))[1:] == parts[start + 1 :]
         for event in flat(streamed(log, start)):
             EVENTS.validate_json(to_json(event))
 
@@ -422,6 +443,28 @@ def test_whoever_was_cut_off_goes_on_after_the_last_event_it_had(name: str) -> N
     parts = list(streamed(log))
     for start in range(len(log) + 1):
         _, *rest = streamed(log, start)
+        assert rest == parts[start + 1 :]
+
+
+def two_parts(channel: str = "answer") -> list[Envelope]:
+    """A message whose first part was complete before its second began, and whose end has more than its parts."""
+    more = {} if channel == "answer" else {"channel": channel}
+    log = Log().start()
+    for index, piece in enumerate(["On", "e. ", "Tw", "o. "]):
+        log.say("text.delta", item_id="m1", index=index, text=piece, **more)
+        if index % 2:
+            log.say("text.completed", item_id="m1", **more)
+    log.say("text.completed", item_id="m1", text="One. Two. Three.", **more)
+    return log.say("text.completed", item_id="m1", text="One. Two. Three.", **more).end().check().envelopes
+
+
+@pytest.mark.parametrize("channel", ["answer", "reasoning", "refusal"])
+def test_a_text_that_goes_on_after_it_was_complete_goes_on_in_its_message(channel: str) -> None:
+    log = two_parts(channel)
+    parts = list(streamed(log))
+    for start in range(len(log) + 1):
+        first, *rest = streamed(log, start)
+        assert [*seen(flat([first, *rest])).texts.values()] == ["One. Two. Three."]
         assert rest == parts[start + 1 :]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ from agents import Agent, Runner, RunResultStreaming
 
 from agents_progress import progress
 from agents_progress.bridges.ag_ui import AgUI
-from agents_progress.bridges.base import Answered, BadBody
+from agents_progress.bridges.ag_ui_projection import CODES
+from agents_progress.bridges.base import CUTS, Answered, BadBody
 from agents_progress.errors import BridgeExtraMissing, UsageError
 from agents_progress.sse import Decoder
 
@@ -110,6 +113,22 @@ def test_without_the_protocols_package_it_is_said_what_to_install(monkeypatch: p
     monkeypatch.setitem(sys.modules, "ag_ui.core", None)
     with pytest.raises(BridgeExtraMissing, match=r"agents-progress\[ag-ui\]"):
         AgUI(chat)
+
+
+DOCS = (Path(__file__).parent.parent / "docs" / "bridges.md").read_text(encoding="utf-8")
+ABOUT = DOCS[DOCS.index("## AG-UI") :]
+
+
+def test_the_docs_name_every_code_with_which_a_stream_may_end() -> None:
+    told = ABOUT[: ABOUT.index("**Answering.**")]
+    assert [code for code in {*CODES.values(), *CUTS} - {"waiting"} if f"`{code}`" not in told] == []
+
+
+def test_the_server_of_the_docs_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    exec(re.findall(r"```python\n(.*?)```", ABOUT, re.DOTALL)[0], found)
+    assert {"/ag-ui", "/ag-ui/{conversation:path}/stream"} <= {route.path for route in found["app"].routes}
 
 
 def test_an_event_is_one_frame_whatever_its_text_holds() -> None:

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from agents_progress.errors import UsageError
 from agents_progress.testing.ag_ui_screen import Screen
 from tests.browser.node import needs_node, node
-from tests.test_ag_ui import Stream, asking, everything, flat, interrupts_of, kept, seen, streamed, whole
+from tests.test_ag_ui import Stream, asking, everything, flat, interrupts_of, kept, seen, streamed, two_parts, whole
 
 DRIVER = Path(__file__).parent / "ag_ui" / "replay.mjs"
 FOLDER = Path(os.environ.get("BRIDGES", Path(sys.prefix, "bridges"))) / "ag-ui"
@@ -60,7 +60,7 @@ def computed(screen: Screen, asked: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def test_the_client_shows_of_every_stream_what_the_tests_compute(tmp_path: Path) -> None:
-    logs = [*kept().values(), everything()]
+    logs = [*kept().values(), everything(), two_parts(), two_parts("reasoning")]
     streams = [whole(log, start) for log in logs for start in sorted({0, len(log) // 2})]
     for stream, found in zip(streams, read(streams, tmp_path), strict=True):
         asked = [each["id"] for each in stream[-1].get("outcome", {}).get("interrupts", ())]

@@ -19,6 +19,7 @@ from serving import ADA, JSON, PEOPLE, by_token, caller, code, listening, live, 
 from staging import soon
 from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.routing import Mount
 from test_bridge_stream import events
 
 from agents_progress import Disclosure, progress
@@ -446,6 +447,18 @@ async def test_a_reader_joins_a_run_of_which_the_beginning_was_pruned(journal: M
         await asyncio.sleep(0.05)
         await journal.seal("r1")
         assert [event["e"] for event in told(await reading)] == ["begun", "text", "call", "error"]
+
+
+async def test_below_a_prefix_a_stream_says_where_it_is_gone_on_with(journal: MemoryJournal) -> None:
+    async with living(app_of(journal, turn(text("Hello")))) as runs:
+        app = Starlette(routes=[Mount("/agent", runs)])
+        async with caller(app) as ada:
+            answer = await ada.post("/agent/api/plain", json=says("a/b c"))
+            place = answer.url.join(answer.headers["content-location"])
+            assert str(place) == "http://runs.test/agent/api/plain/a%2Fb%20c/stream"
+            again = await ada.get(place, headers={"last-event-id": answer.headers["x-cursor"]})
+            assert told(again)[1:] == told(answer)[1:]
+            assert again.url.join(again.headers["content-location"]) == place
 
 
 # Cancelling, and leaving.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from agents_progress.bridges.base import Event
+from agents_progress.bridges.base import Event, is_on_the_web
 from agents_progress.rows import Activity
 from agents_progress.view import RunView
 
@@ -34,8 +34,8 @@ def noted(**facts: Any) -> Json:
 
 
 def custom(name: str, payload: Mapping[str, Any]) -> Event:
-    """A fact that AG-UI has no event for."""
-    value = {field: fact for field, fact in payload.items() if field != "x"}
+    """A fact that AG-UI has no event for. An address in it is one that may be followed, or left out."""
+    value = {field: fact for field, fact in payload.items() if field != "x" and (field != "url" or is_on_the_web(fact))}
     return {"type": "CUSTOM", "name": f"{OURS}.{name}", "value": value}
 
 
@@ -49,7 +49,11 @@ def usage_of(usage: Mapping[str, Any] | None) -> list[Json]:
 
 
 class Texts:
-    """The messages of a run, under ``RUN:ITEM``, since items are new in each run; and which of them are open."""
+    """The messages of a run, under ``RUN:ITEM``, since items are new in each run; and which of them are open.
+
+    A message is open until the view has it complete. What comes after that, such as the second part of an item, opens
+    it again and closes it at once: so that what is open can be told from the view, and nobody gets the text in shreds.
+    """
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
@@ -59,26 +63,26 @@ class Texts:
         """What is open in the view, opened with all there is of it."""
         for item, message in view.texts.items():
             if not message.complete:
-                yield from self.delta(item, message.text)
+                yield from self._piece(item, message.text)
 
-    def delta(self, item: Item, text: str) -> list[Event]:
+    def delta(self, view: RunView, item: Item, text: str) -> list[Event]:
         """The next piece of a message."""
         wire_id = self._open.get(item)
         if wire_id is not None:
             return [{"type": _CONTENT[item[1] == "reasoning"], "messageId": wire_id, "delta": text}] if text else []
-        wire_id = self._open[item] = self._id(item)
-        return [*self._started(item, wire_id), *(self.delta(item, text) if text else ())]
+        return [*self._piece(item, text), *(self._ended(item) if view.texts[item].complete else ())]
 
     def completed(self, item: Item, said: str, text: str) -> list[Event]:
         """A message is over. ``said`` is what the client shows of it, ``text`` what it is.
 
         What there is more of is sent. What differs cannot be taken back: the right text goes into the metadata.
         """
-        if item not in self._open:
-            return [*self.delta(item, text), *self._ended(item)] if text and not said else []
-        if text.startswith(said):
-            return [*self.delta(item, text[len(said) :]), *self._ended(item)]
-        return [{**event, "metadata": noted(text=text)} for event in self._ended(item)]
+        if item not in self._open and text == said:
+            return []
+        goes_on = text.startswith(said)
+        events = self._piece(item, text[len(said) :] if goes_on else "")
+        ended = self._ended(item)
+        return [*events, *(ended if goes_on else ({**event, "metadata": noted(text=text)} for event in ended))]
 
     def closed(self) -> list[Event]:
         """Whatever is open, closed as far as it came."""
@@ -90,6 +94,16 @@ class Texts:
             if item not in self._open:
                 role = "reasoning" if item[1] == "reasoning" else "assistant"
                 yield {"id": self._id(item), "role": role, "content": message.text, **_channel(item)}
+
+    def _piece(self, item: Item, text: str) -> list[Event]:
+        """A piece of a message, which is opened for it."""
+        wire_id, events = self._open.get(item), list[Event]()
+        if wire_id is None:
+            wire_id = self._open[item] = self._id(item)
+            events = self._started(item, wire_id)
+        if text:
+            events.append({"type": _CONTENT[item[1] == "reasoning"], "messageId": wire_id, "delta": text})
+        return events
 
     def _id(self, item: Item) -> str:
         name = f"{self._run_id}:{item[0]}"

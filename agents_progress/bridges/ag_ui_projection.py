@@ -170,7 +170,7 @@ class AgUiProjection:
     # The steps: the view took the envelope in; what is told is how it stands there.
 
     def _text_delta(self, payload: Json) -> list[Event]:
-        return self._texts.delta((payload["item_id"], payload.get("channel", "answer")), payload["text"])
+        return self._texts.delta(self._view, (payload["item_id"], payload.get("channel", "answer")), payload["text"])
 
     def _text_completed(self, payload: Json) -> list[Event]:
         item = payload["item_id"], payload.get("channel", "answer")

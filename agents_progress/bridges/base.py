@@ -170,6 +170,11 @@ def json_of(text: str | None) -> Any:
         return text
 
 
+def is_on_the_web(url: str) -> bool:
+    """Whether an address may be a link: no other scheme is one that a page should follow."""
+    return url.startswith(("https://", "http://"))
+
+
 def told_of(row: Activity, language: Language) -> str:
     """In words, what came of a call that did not return."""
     words = (label(row.state, language), in_words(row.note, language), row.summary)

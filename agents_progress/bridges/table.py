@@ -104,7 +104,7 @@ CANNOT: Final[Mapping[str, str]] = {
     "model.failed": "The code stands in the ending of the run",
     "text.delta": "",
     "text.completed": "A text that replaces its deltas: neither can take back what it showed. AG-UI gets it as "
-    "metadata, and whoever comes in later in its place",
+    "metadata, and whoever comes in later in its place. One that goes on after it was complete is opened again",
     "tool.requested": "",
     "tool.arguments.delta": "They come whole: nobody who comes in between could join their pieces",
     "tool.arguments.completed": "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from agents_progress.bridges.base import Cut, json_of, told_of
+from agents_progress.bridges.base import Cut, is_on_the_web, json_of, told_of
 from agents_progress.bridges.vercel_parts import (
     AgentPart,
     ArtifactFacts,
@@ -195,7 +195,7 @@ def guardrail(view: RunView, number: int, payload: Payload) -> Part:
 def source(view: RunView, number: int, payload: Payload) -> Part:
     """A citation; ``number`` counts those of the run from 1. Only what is on the web is given as a link."""
     name, url = f"{view.run_id}/source-{number}", payload.get("url", "")
-    if url.startswith(("https://", "http://")):
+    if is_on_the_web(url):
         link = SourceUrl(type="source-url", sourceId=name, url=url)
         if "title" in payload:
             link["title"] = payload["title"]
