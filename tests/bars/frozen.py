@@ -54,6 +54,13 @@ class Frozen(Story):
     stopped: dict[str, Any] = field(default_factory=dict, init=False)
     other: dict[str, Any] = field(default_factory=dict, init=False)
 
+    async def rows(self) -> list[object]:
+        """The runs in the journal, as they stand."""
+        journal = self.place.journal()
+        rows: list[object] = [(row.run_id, row.status, row.seq) for row in await journal.runs()]
+        await journal.close()
+        return rows
+
     @abstractmethod
     async def known(self) -> Sequence[object]:
         """What the store says, which must not change any more."""
@@ -68,7 +75,8 @@ class Frozen(Story):
 
     async def play(self) -> None:
         (step,) = self.deaths
-        await self.known()  # makes the tables: whoever is stopped while it makes them keeps everybody else waiting
+        await self.rows()  # and with them the tables: whoever is stopped while it makes some has everybody else wait
+        await self.known()
         child, told = self.born(step, freezes=str(self.folder / "thawed"), **self.stopped)
         try:
             async with asyncio.timeout(self.within_s):
@@ -129,10 +137,7 @@ class Answering(Frozen):
         await super().play()
 
     async def known(self) -> Sequence[object]:
-        journal = self.place.journal()
-        rows = [(row.run_id, row.status, row.seq) for row in await journal.runs()]
-        await journal.close()
-        return [*rows, *await asyncio.to_thread(_entries, self.place.url)]
+        return [*await self.rows(), *await asyncio.to_thread(_entries, self.place.url)]
 
     def well(self, told: dict[str, Any]) -> bool:
         return told.get("kind") == "succeeded" and told.get("left", "unknown") == "unknown"
@@ -146,13 +151,7 @@ class Reacting(Frozen):
         self.stopped = self.other = {"now": self.now}
 
     async def known(self) -> Sequence[object]:
-        journal = self.place.journal()
-        rows = [(row.run_id, row.status, row.seq) for row in await journal.runs()]
-        store = reactions_beside(journal)
-        entries = await asyncio.to_thread(store.documents)
-        await asyncio.to_thread(store.close)
-        await journal.close()
-        return [*rows, *entries]
+        return [*await self.rows(), *await asyncio.to_thread(_reactions, self.place)]
 
     def well(self, told: dict[str, Any]) -> bool:
         return told.get("state") == "done" and (told.get("runs") or [""])[-1] == "done"
@@ -171,6 +170,13 @@ def _locked(url: str) -> bool:
     except sqlite3.OperationalError as error:
         return "locked" in str(error)
     return False
+
+
+def _reactions(place: Place) -> Sequence[object]:
+    store = reactions_beside(place.journal())  # of which nothing is opened
+    found = store.documents()
+    store.close()
+    return found
 
 
 def _entries(url: str) -> Sequence[object]:
