@@ -29,7 +29,7 @@ from .asker import ANSWERING
 from .figures import Figures
 from .nursery import Child, Nursery
 from .payer import BODY, FIRST, paid
-from .places import Place
+from .places import Place, command
 from .reactor import EFFECT, arrived
 from .reactor import FIRST as REACTING
 from .stories import Story, play
@@ -39,6 +39,11 @@ LATE: Final = (BODY[0], EFFECT[0], ANSWERING[6])
 """Steps inside the application's code, with the effect still to come."""
 INSIDE: Final = ("within the transaction of", "before the commit of")
 """Moments in which a lock of the store is held. A file stays locked, then; a server ends the transaction."""
+SENDING_S: Final = 0.4
+_SENDING: Final = (
+    "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND wait_event = 'ClientRead' "
+    f"AND xact_start < clock_timestamp() - interval '{SENDING_S / 2} s'"
+)
 AT_THE_SERVER: Final = ("before the commit of: record that it happened",)
 
 
@@ -81,7 +86,7 @@ class Frozen(Story):
         try:
             async with asyncio.timeout(self.within_s):
                 await child.frozen()
-                while _locked(self.place.url):
+                while await asyncio.to_thread(_locked, self.place.url):
                     child.thaw()  # for a moment: another thread of it was at the file
                     await asyncio.sleep(0.01)
                     await child.frozen()
@@ -161,9 +166,12 @@ class Reacting(Frozen):
 
 
 def _locked(url: str) -> bool:
-    """Whether somebody has the lock of a file: a file knows no process that is stopped with it."""
+    """Whether a process was stopped with a lock that nobody takes from it: that of a file, or, at a server, of rows
+    which it was just sending: a transaction counts as idle between statements only.
+    """
     if not url.startswith("sqlite:///"):
-        return False
+        time.sleep(SENDING_S)
+        return command(url, _SENDING)[0][0] > 0
     try:
         with closing(sqlite3.connect(f"file:{url.removeprefix('sqlite:///')}?mode=rw", timeout=0, uri=True)) as db:
             db.execute("BEGIN IMMEDIATE")
