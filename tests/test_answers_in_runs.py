@@ -18,12 +18,12 @@ from agents_progress import Disclosure, asking, current_run, progress
 from agents_progress.answers import action_digest
 from agents_progress.decorate import Decorated
 from agents_progress.effects.once import once
-from agents_progress.errors import AnswerNotUsed, UsageError
+from agents_progress.errors import AnswerNotUsed, ResumeError, UsageError
 from agents_progress.journal import Journal, MemoryJournal, open_journal
 from agents_progress.run import Run
 from agents_progress.sdk.states import stored as stored_state
 from agents_progress.sdk.states import taken
-from agents_progress.testing import ScriptedAPI, call, text, turn
+from agents_progress.testing import ScriptedAPI, call, http_error, text, turn
 
 OPEN = Disclosure(arguments=["pay"], approval_details="all")
 FIRST = {"to": "Ada", "amount": 1}
@@ -221,6 +221,21 @@ async def test_arguments_that_do_not_fit_leave_the_run_waiting(shop: Shop, where
     assert shop.did == []
     await continued(shop, run, where, approve="all")
     assert shop.did == [("Ada", 1, None)]
+
+
+async def test_appr_2_an_edited_answer_is_used_once_also_when_the_run_fails_after_the_tool(shop: Shop) -> None:
+    run = await shop.paused(turn(pays()))
+    digest = run.view.interactions["ask-1"].digest
+    second = await shop.work(http_error(400)).resume(run.id, approve="all", arguments={"ask-1": OTHER}, digest=digest)
+    assert (await second).kind == "failed" and shop.did == [("Bo", 99, None)]
+    await second.closed()
+    for late in (run, second):
+        with pytest.raises(ResumeError):
+            await shop.work(DONE).resume(late.id, approve="all", arguments={"ask-1": OTHER})
+    view = (await stored(shop.journal, run.id)).view
+    with pytest.raises(AnswerNotUsed, match="already_answered"):
+        await asks_of(shop.journal, run, decision="approved", arguments=OTHER)
+    assert view.status == "waiting" and shop.did == [("Bo", 99, None)], "what is replayed as waiting is not any more"
 
 
 async def test_hidden_arguments_stay_hidden_when_they_are_edited(shop: Shop, where: str) -> None:

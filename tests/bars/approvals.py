@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from .asker import ANSWERING, ASKING
+from .asker import ANSWERING, ASKED, ASKING, EDITED, orders
 from .figures import Figures
 from .nursery import Nursery
 from .payer import paid
@@ -37,6 +37,7 @@ class Story:
     place: Place
     folder: Path
     deaths: tuple[str, str]
+    edited: bool = False
     run_id: str = field(default_factory=lambda: secrets.token_hex(8))
     faults: list[str] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
@@ -48,7 +49,14 @@ class Story:
     async def live(self, does: str, step: str) -> dict[str, Any] | None:
         """One process up to a step; what it told, None when it died."""
         told = self.folder / f"told-{does}"
-        about = {"url": self.place.url, "bank": str(self.bank), "step": step, "does": does, "told": str(told)}
+        about = {
+            "url": self.place.url,
+            "bank": str(self.bank),
+            "step": step,
+            "does": does,
+            "told": str(told),
+            "edited": self.edited,
+        }
         child = self.nursery.born({**about, "lease_s": LEASE_S, "run_id": self.run_id})
         try:
             async with asyncio.timeout(WITHIN_S):
@@ -78,32 +86,40 @@ class Story:
         self.seen.append(f"{how}: {told.get('kind')}, paid {len(paid(self.bank))}")
         if told.get("kind") != "succeeded" or len(paid(self.bank)) != 1:
             self.faults.append(f"it came to {told}, paid {len(paid(self.bank))} times")
+        if set(orders(self.bank)) != {EDITED if self.edited else ASKED}:
+            self.faults.append(f"paid for {orders(self.bank)}")
         if told.get("again") and told.get("left") != "unknown":
             self.faults.append(f"a run that was killed is told as {told['left']}")
 
 
-def plan(every: bool) -> list[tuple[str, str]]:
-    """The steps at which the process that asks and the one that answers die."""
+def plan(every: bool) -> list[tuple[tuple[str, str], bool]]:
+    """The steps at which the process that asks and the one that answers die, and whether the answer edits what is paid.
+
+    An edit is decided when the answer is; whether it holds is seen from the claim on.
+    """
     asking, answering = [(step, "") for step in ASKING], [("", step) for step in ANSWERING]
     both = [(ASKING[3], step) for step in ANSWERING]
-    return asking + answering + both if every else [asking[1], asking[3], *answering[1::4], both[3]]
+    edited = answering[2:9]
+    if not every:
+        asking, answering, both, edited = [asking[1], asking[3]], answering[1::4], [both[3]], edited[1::4]
+    return [(deaths, False) for deaths in asking + answering + both] + [(deaths, True) for deaths in edited]
 
 
 async def backend(name: str, nursery: Nursery, every: bool, figures: Figures) -> None:
     """Play all of a plan on one backend, some at a time, and say of each what was seen."""
     free = asyncio.Semaphore(4)
 
-    async def one(places: Places, deaths: tuple[str, str]) -> Story:
+    async def one(places: Places, deaths: tuple[str, str], edited: bool) -> Story:
         async with free:
             with TemporaryDirectory() as folder:
-                story = Story(nursery, places(), Path(folder), deaths)
+                story = Story(nursery, places(), Path(folder), deaths, edited)
                 await story.play()
                 return story
 
     with stores(name) as places:
-        stories = await asyncio.gather(*(one(places, deaths) for deaths in plan(every)))
+        stories = await asyncio.gather(*(one(places, *each) for each in plan(every)))
     for story in stories:
-        figures.say(f"{name}: {'; '.join(story.seen)}")
+        figures.say(f"{name}{', edited' if story.edited else ''}: {'; '.join(story.seen)}")
         for fault in story.faults:
             figures.say(f"{name}, {story.deaths}: {fault}")
     bad = sum(bool(story.faults) for story in stories)

@@ -59,6 +59,17 @@ ANSWERING: Final = (
 """The steps of the process that answers."""
 
 
+ASKED: Final = 7
+EDITED: Final = 8
+"""The order that the model wants paid, and the one that is paid where the person who approves edits it."""
+
+
+def orders(bank: Path) -> list[int]:
+    """What the bank was told to pay for, once each time that it was."""
+    told = bank.with_suffix(".orders")
+    return [int(order) for order in told.read_text().split()] if told.exists() else []
+
+
 class Life:
     """One process: what it does, and where it ends."""
 
@@ -78,13 +89,15 @@ class Life:
         @once(key="{order}", ledger=ledger, name="pay", reconcile=ask_bank)
         def pay_once(order: int) -> str:
             self.reached(ANSWERING[6])
+            with self.bank.with_suffix(".orders").open("a") as told:
+                told.write(f"{order}\n")
             pay(self.bank)
             self.reached(ANSWERING[7])
             return f"paid {order}"
 
         tool = function_tool(pay_once, name_override="pay", needs_approval=True)
         said = (turn(text("Paid.")),)
-        asked = (turn(call("pay", {"order": 7}, call_id="c1")),)
+        asked = (turn(call("pay", {"order": ASKED}, call_id="c1")),)
 
         @progress(journal=journal, keep_pauses=True, owner="ada", tenant="shop")
         def work() -> RunResultStreaming:
@@ -141,8 +154,12 @@ class Life:
 
     async def answer(self, journal: Journal, ledger: Ledger) -> dict[str, Any]:
         """Approve what paused elsewhere."""
-        run = await self.work(journal, ledger, asks=False).resume(self.about["run_id"], approve="all", actor="mei")
-        return {"kind": await self._ended(run)}
+        return {"kind": await self._ended(await self._approved(journal, ledger, self.about["run_id"]))}
+
+    async def _approved(self, journal: Journal, ledger: Ledger, run_id: str) -> Run:
+        arguments = {"ask-1": {"order": EDITED}} if self.about["edited"] else None
+        work = self.work(journal, ledger, asks=False)
+        return await work.resume(run_id, approve="all", actor="mei", arguments=arguments)
 
     async def finish(self, journal: Journal, ledger: Ledger) -> dict[str, Any]:
         """Approve what still waits; where nothing does, see what it came to, and ask anew."""
@@ -165,7 +182,7 @@ class Life:
         run = self.work(journal, ledger, asks=True).using(run_id=f"{first}-again")()
         await run
         await run.closed()
-        again = await self.work(journal, ledger, asks=False).resume(run.id, approve="all", actor="mei")
+        again = await self._approved(journal, ledger, run.id)
         return {"kind": await self._ended(again), "again": True, "left": row.status}
 
     async def _ended(self, run: Run) -> str:
@@ -212,7 +229,15 @@ def warm() -> None:
     import agents_progress.journal.sqlite
 
     assert psycopg and agents_progress
-    about = {"bank": os.devnull, "step": "", "does": "ask", "lease_s": 5.0, "run_id": "warm", "told": os.devnull}
+    about: dict[str, Any] = {
+        "bank": os.devnull,
+        "edited": False,
+        "step": "",
+        "does": "ask",
+        "lease_s": 5.0,
+        "run_id": "warm",
+        "told": os.devnull,
+    }
     asyncio.run(Life(about).live(MemoryJournal(), MemoryLedger()))
     while threading.active_count() > 1:  # the keeper's thread ends by itself
         time.sleep(0.01)
