@@ -120,7 +120,7 @@ def refuse_arguments(asked: Asked, arguments: object) -> None:
 
 def _refuse_text(asked: Asked, reply: Reply) -> None:
     wanted, said = TEXTS.get(asked.kind, "refused"), reply.text
-    if said is None:
+    if said is None or not said.strip():
         if wanted in ("required", "option"):
             raise AnswerNotUsed("answer_missing")
     elif wanted == "refused":

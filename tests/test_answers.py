@@ -30,6 +30,7 @@ REFUSED: list[tuple[str, Interaction, dict[str, Any]]] = [
     ("answer_unexpected", asked("approval"), YES | {"text": "well"}),
     ("answer_unexpected", asked("a kind of tomorrow"), YES | {"text": "well"}),
     ("answer_missing", asked("clarification"), YES),
+    ("answer_missing", asked("clarification"), YES | {"text": " \n"}),
     ("answer_missing", asked("choice"), YES),
     ("not_an_option", asked("choice"), YES | {"text": "wed"}),
     ("not_an_option", asked("choice", details=None), YES | {"text": "mon"}),
