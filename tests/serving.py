@@ -16,7 +16,6 @@ pytest.importorskip("uvicorn", reason="the extra `server` is not installed")
 
 import httpx
 import uvicorn
-from staging import scripted
 from starlette.applications import Starlette
 from starlette.requests import Request
 
@@ -28,6 +27,7 @@ from agents_progress.server.principal import Action
 from agents_progress.server.service import Service
 from agents_progress.sse import Decoder, Frame
 from agents_progress.testing.contract.logs import Log
+from tests.staging import scripted
 
 ADA = Principal("ada", owner="ada", tenant="north")
 BOB = Principal("bob", owner="bob", tenant="south")

@@ -22,6 +22,10 @@ class Wire:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
 
+    def lead(self, url: str) -> None:
+        """Take the connections to come to another server."""
+        self._to = urlsplit(url)
+
     async def heal(self) -> None:
         """Take connections, on the same port as before."""
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", self._port)
@@ -36,13 +40,17 @@ class Wire:
         await asyncio.gather(*self._pumps, return_exceptions=True)
 
     async def _connected(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
-        far, on = await asyncio.open_connection(self._to.hostname, self._to.port)
+        try:
+            far, on = await asyncio.open_connection(self._to.hostname, self._to.port)
+        except ConnectionError:  # the server is gone
+            return back.transport.abort()
         self._open |= {back, on}
         pumps = {asyncio.create_task(_pump(near, on)), asyncio.create_task(_pump(far, back))}
         self._pumps |= pumps
         await asyncio.gather(*pumps, return_exceptions=True)
         self._pumps -= pumps
         self._open -= {back, on}
+        return None
 
 
 async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
