@@ -344,7 +344,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (answers([f"r1/ask-{n}/" for n in range(MOST_ANSWERS + 1)]), f"at most {MOST_ANSWERS}"),
     (answers(["r1/ask-1/"], why="x" * 2001), "at most 2000 characters"),
     (answers(["r1/ask-1/"], why="\0"), "reason"),
-    ({"chat": "c1", "id": "k", "answers": [{"to": "r1/a/", "ok": True}, {"to": "r1/a/", "ok": False}]}, "both"),
+    ({"chat": "c1", "id": "k", "answers": [{"to": "r1/a/", "ok": True}, {"to": "r1/a/", "ok": False}]}, "twice"),
 ]
 
 

@@ -166,7 +166,9 @@ class Mounted:
         found = await self._found(call, "answer", wanted.conversation, run_id)
         await _refuse_unseen(found, questions)
         given = [
-            asking.Answer(name, each.decision, found.principal.actor, each.reason, digest)
+            asking.Answer(
+                name, each.decision, found.principal.actor, each.reason, digest, each.arguments, each.text or None
+            )
             for (_, name, digest), each in questions.items()
         ]
         if await answered(call.service, call.starter, found.principal, found.row, given, again=True) is None:
@@ -283,10 +285,12 @@ def _questions(answers: Iterable[Answered]) -> dict[Question, Answered]:
         question = question_of(each.interaction)
         if question is None:
             raise Refusal("unknown_interaction")
-        if given.setdefault(question, each).decision != each.decision:
-            raise Refusal("bad_fields", "a question is both approved and rejected")
+        if given.setdefault(question, each) != each:
+            raise Refusal("bad_fields", "a question is answered twice, and differently")
         if each.reason is not None and (len(each.reason) > MOST_REASON or "\0" in each.reason):
             raise Refusal("bad_fields", f"the reason of an answer is text of at most {MOST_REASON} characters")
+        if "\0" in (each.text or ""):
+            raise Refusal("bad_fields", "the text of an answer holds no NUL")
     if len(given) > MOST_ANSWERS or len({question.run_id for question in given}) != 1:
         raise Refusal("bad_fields", f"at most {MOST_ANSWERS} questions are answered together, all of one run")
     return given
