@@ -127,4 +127,4 @@ def _answer(place: int, entry: Any) -> Answered:
     if payload.keys() - _PAYLOAD:
         raise BadBody(f"{where}: known are {', '.join(_PAYLOAD)}; nothing else would be used")
     decision: Literal["approved", "rejected"] = "approved" if approved else "rejected"
-    return Answered(entry.interrupt_id, decision, payload.get("reason"), payload.get("text"), edited)
+    return Answered(entry.interrupt_id, decision, payload.get("reason"), payload.get("text") or "", edited)
