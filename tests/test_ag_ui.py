@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from agents_progress.bridges.ag_ui_projection import AgUiProjection
-from agents_progress.bridges.base import CUTS
+from agents_progress.bridges.base import CUTS, unsaid_of
 from agents_progress.bridges.table import AG_UI, NOTES
 from agents_progress.errors import ProgressError, UsageError
 from agents_progress.events import Envelope, parse
@@ -29,7 +29,9 @@ from agents_progress.verify import digest
 from agents_progress.view import RunView
 from compat import golden, matrix
 from compat.seen import logged
-from tests.logs import RUN, USAGE, Log, logs
+from tests.ag_ui_streams import GOLDEN, stored, stream
+from tests.logs import OUTPUT, RUN, USAGE, Log, logs
+from tests.vercel_logs import SITUATIONS, Situation
 
 VECTORS = Path(__file__).parent.parent / "agents_progress" / "vectors" / "progress_cases.json"
 EVENTS: TypeAdapter[Any] = TypeAdapter(AgUiEvent)
@@ -105,6 +107,24 @@ def seen(events: Iterable[dict[str, Any]], screen: Screen | None = None) -> Scre
 
 
 # Form.
+
+
+def test_the_stream_of_every_situation_is_the_stored_one() -> None:
+    assert {path.name: path.read_text(encoding="utf-8") for path in GOLDEN.iterdir()} == stored()
+
+
+@pytest.mark.parametrize("name", sorted(stored()))
+def test_nothing_can_be_said_against_a_stored_stream(name: str) -> None:
+    report = validate_agui(stored()[name])
+    # A message that is opened again goes on, says the client; the validator knows no message that is opened twice.
+    reopened = {"AGUI101", "AGUI102", "AGUI104"} if name == "two_parts.jsonl" else set()
+    assert {each.rule for each in report.diagnostics if each.severity == "error"} == reopened
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
+def test_a_user_is_told_of_success_in_a_situation_exactly_where_our_view_is_done(situation: Situation) -> None:
+    for start in range(len(situation.envelopes) + 1):
+        assert says_success(stream(situation, start)) == (situation.status == "done")
 
 
 @pytest.mark.parametrize("name", sorted(kept()))
@@ -191,7 +211,7 @@ def test_a_user_is_told_of_success_exactly_where_our_view_is_done(name: str) -> 
 def test_wherever_a_user_comes_in_the_texts_and_results_are_those_of_our_view(name: str) -> None:
     log = kept()[name]
     view = shown(log, "run-1")
-    texts = [message.text for message in view.messages if message.text]
+    texts = [text for text in (*(message.text for message in view.messages), unsaid_of(view)) if text]
     settled = {
         f"run-1:{row.activity_id}" for row in view.activities if row.kind not in ("handoff", "stage") and not row.open
     }
@@ -305,14 +325,21 @@ def test_a_stream_that_is_cut_is_an_error_once(code: Any, name: str) -> None:
 
 
 def test_success_is_held_back_until_the_application_accepted_the_output() -> None:
-    log = Log().start().say("usage.updated", **USAGE).end().check().envelopes
-    *_, ended, accepted = streamed(log)
+    log = Log().start().say("text.completed", item_id="m1", text=OUTPUT).say("usage.updated", **USAGE).end().check()
+    *_, ended, accepted = streamed(log.envelopes)
     assert [event["type"] for event in ended] == ["ACTIVITY_SNAPSHOT"]
     assert ended[0]["content"] == {"status": "checking", "message": MESSAGES["checking"]["en"], "agent": "Clerk"}
     assert [event["type"] for event in accepted] == ["ACTIVITY_SNAPSHOT", "RUN_FINISHED"]
-    assert accepted[-1]["result"] == log[-2].payload["final_output"]
+    assert accepted[-1]["result"] == OUTPUT
     assert accepted[-1]["usage"] == [{"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}]
     assert accepted[-1]["metadata"]["agents-progress"]["usage"] == "partial"
+
+
+def test_an_output_that_no_text_said_is_shown_too() -> None:
+    log = Log().start().request("c1").say("tool.finished", call_id="c1").end(final_output="4 EUR").check(output="4 EUR")
+    for start in range(len(log.envelopes) + 1):
+        screen = seen(flat(streamed(log.envelopes, start)))
+        assert (screen.texts, screen.success) == ({f"{RUN}:final_output": "4 EUR"}, True)
 
 
 def test_a_refused_check_is_an_error_with_its_own_code() -> None:
@@ -375,6 +402,7 @@ def test_a_run_that_continues_shows_its_calls_under_the_ids_that_the_client_has_
     seen(flat(streamed(again.envelopes)), screen)
     assert screen.arguments == {f"{RUN}:c1": '{"order":1}'}
     assert screen.results == {f"{RUN}:c1": "R-1"}
+    assert [content["status"] for name, content in screen.activities.items() if name.endswith(":status")] == ["done"]
     assert screen.success
 
 
@@ -385,7 +413,7 @@ def test_whoever_comes_to_a_run_that_continues_gets_what_came_before_it_too() ->
     again.say("approval.resolved", interaction_id="ask-1", decision="approved").say(
         "tool.finished", call_id="c1", output="R-1"
     )
-    again.say("text.delta", item_id="m1", index=0, text="Done").end().check()
+    again.say("text.delta", item_id="m1", index=0, text="Done").end(final_output="Done").check(output="Done")
     for start in range(len(again.envelopes) + 1):
         projection = AgUiProjection("thread")
         view = shown(again.envelopes[:start], f"{RUN}.2")
@@ -407,7 +435,7 @@ def test_a_client_that_holds_half_of_a_text_gets_the_whole_once_and_keeps_what_i
         .say("text.delta", item_id="m1", index=1, text="lo")
     )
     log.request("c1", arguments="{}").say("tool.finished", call_id="c1", output="x")
-    log.say("text.completed", item_id="m1").end().check()
+    log.say("text.completed", item_id="m1").end(final_output="Hello").check(output="Hello")
     history = [
         {"id": "u1", "role": "user", "content": "Hi"},
         {"id": f"{RUN}:m1", "role": "assistant", "content": "Hel"},
@@ -435,7 +463,7 @@ def two_parts(channel: str = "answer") -> list[Envelope]:
         if index % 2:
             log.say("text.completed", item_id="m1", **more)
     log.say("text.completed", item_id="m1", text="One. Two. Three.", **more)
-    return log.say("text.completed", item_id="m1", text="One. Two. Three.", **more).end().check().envelopes
+    return log.say("text.completed", item_id="m1", text="One. Two. Three.", **more).envelopes
 
 
 @pytest.mark.parametrize("channel", ["answer", "reasoning", "refusal"])

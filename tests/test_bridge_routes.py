@@ -19,6 +19,7 @@ from serving import ADA, JSON, PEOPLE, by_token, caller, code, listening, live, 
 from staging import soon
 from starlette.applications import Starlette
 from starlette.requests import Request
+from starlette.routing import Mount
 from test_bridge_stream import events
 
 from agents_progress import Disclosure, progress
@@ -165,6 +166,29 @@ async def test_a_conversation_has_one_live_run_at_a_time(journal: MemoryJournal)
         assert (await take(4))[-1] == {"e": "done"}
         assert (await post(ada, says(key="k2")))[-1] == {"e": "done"}
     assert len(await journal.runs(labels={"plain.conversation": "c1"})) == 2
+
+
+async def test_a_message_that_comes_while_the_log_before_it_is_being_closed_is_let_in(journal: MemoryJournal) -> None:
+    log = live("r1").say("tool.finished", call_id="c1").end("failed")
+    await write(journal, log, ADA, sealed=False, **{"plain.conversation": "c1"})
+    async with node(journal, turn(text("Hello"))) as ada:
+        assert (await ada.get("/api/plain/c1/stream")).status_code == 204
+        asking = asyncio.create_task(post(ada, says()))
+        await asyncio.sleep(0.1)
+        assert not asking.done()
+        await journal.seal("r1")
+        assert (await asking)[-1] == {"e": "done"}
+
+
+async def test_a_run_that_waits_for_its_check_is_live(journal: MemoryJournal) -> None:
+    log = live("r1").say("tool.finished", call_id="c1").end()
+    await write(journal, log, ADA, sealed=False, **{"plain.conversation": "c1"})
+    async with node(journal) as ada:
+        assert code(await ada.post("/api/plain", json=says())) == "busy"
+        reading = asyncio.create_task(ada.get("/api/plain/c1/stream"))
+        await asyncio.sleep(0.05)
+        await journal.append(log.check().envelopes[-1:])
+        assert told(await reading)[-1] == {"e": "done"}
 
 
 async def test_two_messages_at_once_in_one_conversation_start_one_run(journal: MemoryJournal) -> None:
@@ -446,6 +470,18 @@ async def test_a_reader_joins_a_run_of_which_the_beginning_was_pruned(journal: M
         await asyncio.sleep(0.05)
         await journal.seal("r1")
         assert [event["e"] for event in told(await reading)] == ["begun", "text", "call", "error"]
+
+
+async def test_below_a_prefix_a_stream_says_where_it_is_gone_on_with(journal: MemoryJournal) -> None:
+    async with living(app_of(journal, turn(text("Hello")))) as runs:
+        app = Starlette(routes=[Mount("/agent", runs)])
+        async with caller(app) as ada:
+            answer = await ada.post("/agent/api/plain", json=says("a/b c"))
+            place = answer.url.join(answer.headers["content-location"])
+            assert str(place) == "http://runs.test/agent/api/plain/a%2Fb%20c/stream"
+            again = await ada.get(place, headers={"last-event-id": answer.headers["x-cursor"]})
+            assert told(again)[1:] == told(answer)[1:]
+            assert again.url.join(again.headers["content-location"]) == place
 
 
 # Cancelling, and leaving.

@@ -18,6 +18,7 @@ from agents_progress.clock import Clock
 from agents_progress.decorate import Decorated
 from agents_progress.errors import AlreadyResumed, AnswerNotUsed, UsageError
 from agents_progress.journal import Journal, MemoryJournal, open_journal
+from agents_progress.journal.base import Request
 from agents_progress.testing import ScriptedAPI, call, text, turn
 
 LONG_AGO = Clock(wall=lambda: 1000.0)
@@ -212,3 +213,60 @@ async def test_a_question_says_what_it_is_for_and_still_does_when_it_is_asked_ag
 def test_a_kind_that_there_is_not_is_refused_where_it_is_written() -> None:
     with pytest.raises(UsageError, match="'question' is no kind of question; there are approval, clarification"):
         progress(approval_kinds={"danger": "question"})  # type: ignore[dict-item]
+
+
+# Together.
+
+
+def given_to(run: Any, name: str, decision: Any = "approved", actor: str = "mei") -> asking.Answer:
+    return asking.Answer(name, decision, actor, digest=run.view.interactions[name].digest)
+
+
+async def pause_of(journal: Journal, *tools: str) -> Any:
+    run = work_of(asks(*tools), turn(text("ok")), journal=journal)()
+    assert (await run).kind == "paused"
+    await run.closed()
+    return run, await journal.run(run.id)
+
+
+async def test_answers_that_are_given_together_go_on_in_one_run(journal: Journal) -> None:
+    run, row = await pause_of(journal, "danger", "minor")
+    given = [given_to(run, "ask-1"), given_to(run, "ask-2", "rejected")]
+    assert await asking.answer_all(journal, row, given, within=5) == f"{run.id}.2"
+    assert run.continued is not None and (await run.continued).kind == "succeeded"
+    log = await stored(journal, f"{run.id}.2")
+    assert {each["interaction_id"]: (each["decision"], each["actor"]) for each in log.of("approval.resolved")} == {
+        "ask-1": ("approved", "mei"),
+        "ask-2": ("rejected", "mei"),
+    }
+    assert DONE == ["danger"]
+
+
+async def test_what_waits_for_others_is_used_with_that_of_somebody_else_and_keeps_its_actor(journal: Journal) -> None:
+    run, row = await pause_of(journal, "danger", "minor")
+    half = given_to(run, "ask-1")
+    await journal.ask(Request(run.id, "answer.ask-1", half.body(["ask-1", "ask-2"])))  # and then its node was killed
+    await asyncio.sleep(0.1)
+    assert run.continued is None, "it waits for the other one"
+    assert await asking.answer(journal, row, given_to(run, "ask-2", actor="bo"), within=5) == f"{run.id}.2"
+    assert run.continued is not None and (await run.continued).kind == "succeeded"
+    log = await stored(journal, f"{run.id}.2")
+    assert {each["interaction_id"]: each["actor"] for each in log.of("approval.resolved")} == {
+        "ask-1": "mei",
+        "ask-2": "bo",
+    }
+
+
+async def test_the_same_answers_again_are_refused_unless_that_is_what_is_asked_for(journal: Journal) -> None:
+    run, row = await pause_of(journal, "danger", "minor")
+    given = [given_to(run, "ask-1"), given_to(run, "ask-2")]
+    await journal.ask(Request(run.id, "answer.ask-1", given[0].body(["ask-1", "ask-2"])))
+    with pytest.raises(AnswerNotUsed, match="already_answered"):
+        await asking.answer_all(journal, row, given, within=5)
+    for _ in range(2):  # what was left undone is done, and what was done is found
+        assert await asking.answer_all(journal, row, given, within=5, again=True) == f"{run.id}.2"
+    for other in (given_to(run, "ask-2", "rejected"), given_to(run, "ask-2", actor="bo")):
+        with pytest.raises(AnswerNotUsed, match="already_answered"):
+            await asking.answer_all(journal, row, [given[0], other], within=5, again=True)
+    await run.continued
+    assert DONE == ["danger", "minor"]

@@ -209,7 +209,9 @@ def test_nothing_follows_an_ending() -> None:
 def test_a_stream_that_is_cut_ends_as_an_error_with_its_sentence_in_the_readers_language() -> None:
     stream = VercelStream(6, "zh")
     stream.join(viewed(say(begin(), ends=False).envelopes))
-    assert stream.cut("try_again") == [
+    standing, *ending = stream.cut("try_again")
+    assert (standing["data"]["status"], standing["data"]["cut"]) == ("running", "try_again")
+    assert ending == [
         {"type": "text-end", "id": "m1"},
         {"type": "error", "errorText": "服务器即将停止，运行仍在继续；请重新连接"},
     ]

@@ -175,14 +175,14 @@ def _as_json(arguments: str) -> str:
 
 
 class Calls:
-    """The calls of one run, as far as a client was told of them. One that continues another is ``restating`` at first:
-    the client has those calls and their arguments.
+    """The calls of one run, as far as a client was told of them. ``first`` is the first run of its task. One that
+    continues another is ``restating`` at first: the client has those calls and their arguments.
     """
 
     def __init__(self, run_id: str, language: Language) -> None:
         stem, dot, number = run_id.rpartition(".")
         self.restating = bool(dot) and number.isdigit()
-        self._first = stem if self.restating else run_id
+        self.first = stem if self.restating else run_id
         self._language: Language = language
         self._calls: dict[str, Call] = {}
 
@@ -237,7 +237,7 @@ class Calls:
 
     def _added(self, call_id: str, row: Activity, restated: bool) -> Call:
         outer = self._calls.get(call_id.rpartition("/")[0])
-        call = self._calls[call_id] = Call(row, f"{self._first}:{call_id}", outer, restated)
+        call = self._calls[call_id] = Call(row, f"{self.first}:{call_id}", outer, restated)
         return call
 
     def _going(self, call: Call) -> list[Event]:

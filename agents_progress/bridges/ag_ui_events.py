@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from agents_progress.bridges.base import Event
+from agents_progress.bridges.base import Event, is_on_the_web, unsaid_of
 from agents_progress.rows import Activity
 from agents_progress.view import RunView
 
@@ -26,6 +26,7 @@ _CONTENT: Final = ("TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT")
 Json: TypeAlias = dict[str, Any]
 Item: TypeAlias = tuple[str, str]
 """A message of ours: its item and its channel."""
+_OUTPUT: Final[Item] = ("final_output", "answer")
 
 
 def noted(**facts: Any) -> Json:
@@ -34,8 +35,8 @@ def noted(**facts: Any) -> Json:
 
 
 def custom(name: str, payload: Mapping[str, Any]) -> Event:
-    """A fact that AG-UI has no event for."""
-    value = {field: fact for field, fact in payload.items() if field != "x"}
+    """A fact that AG-UI has no event for. An address in it is one that may be followed, or left out."""
+    value = {field: fact for field, fact in payload.items() if field != "x" and (field != "url" or is_on_the_web(fact))}
     return {"type": "CUSTOM", "name": f"{OURS}.{name}", "value": value}
 
 
@@ -84,6 +85,11 @@ class Texts:
         ended = self._ended(item)
         return [*events, *(ended if goes_on else ({**event, "metadata": noted(text=text)} for event in ended))]
 
+    def ended(self, view: RunView) -> list[Event]:
+        """Whatever is open, closed as far as it came; and of the output what no text said."""
+        rest = unsaid_of(view)
+        return [*self.closed(), *self._piece(_OUTPUT, rest), *self._ended(_OUTPUT)] if rest else self.closed()
+
     def closed(self) -> list[Event]:
         """Whatever is open, closed as far as it came."""
         return [event for item in [*self._open] for event in self._ended(item)]
@@ -94,6 +100,8 @@ class Texts:
             if item not in self._open:
                 role = "reasoning" if item[1] == "reasoning" else "assistant"
                 yield {"id": self._id(item), "role": role, "content": message.text, **_channel(item)}
+        if unsaid_of(view):
+            yield {"id": self._id(_OUTPUT), "role": "assistant", "content": unsaid_of(view)}
 
     def _piece(self, item: Item, text: str) -> list[Event]:
         """A piece of a message, which is opened for it."""

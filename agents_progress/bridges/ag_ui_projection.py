@@ -160,7 +160,7 @@ class AgUiProjection:
             content = {"status": status, "message": view.message}
             if view.agent is not None:
                 content["agent"] = view.agent
-            name = f"{view.run_id}:status"
+            name = f"{self._calls.first}:status"  # a run that goes on takes the place of the pause
             events.append({"type": "ACTIVITY_SNAPSHOT", "messageId": name, "activityType": OURS, "content": content})
         if view.terminal is not None and status != "checking":
             self.over = True
@@ -183,7 +183,7 @@ class AgUiProjection:
         return self._stages.told(self._view, f"stage:{payload['stage_id']}")
 
     def _end(self, payload: Json) -> list[Event]:
-        return [] if self._view.terminal is None else self._closed()
+        return [] if self._view.terminal is None else [*self._texts.ended(self._view), *self._closed()]
 
     def _nothing(self, payload: Json) -> list[Event]:
         """Facts that stand in the status or in the ending, or that nobody is shown."""

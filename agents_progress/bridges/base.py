@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Typ
 
 from pydantic_core import from_json
 
+from agents_progress.disclosure import CUT
 from agents_progress.errors import UsageError
 from agents_progress.events import Envelope, is_run_id
 from agents_progress.labels import in_words, label
@@ -168,6 +169,23 @@ def json_of(text: str | None) -> Any:
         return from_json(text, allow_inf_nan=False)
     except ValueError:
         return text
+
+
+def unsaid_of(view: RunView) -> str:
+    """Of an output what no text of the run said: all of a tool's result that is the answer, for instance."""
+    output = (view.terminal or {}).get("final_output")
+    said = [message.text for message in view.texts.values() if message.channel == "answer"]
+    if view.standing.outcome != "succeeded" or view.issues or not output:
+        return ""
+    if output in said or json_of(output) in map(json_of, said):
+        return ""
+    begun, whole = view.text.removesuffix(CUT), output.removesuffix(CUT)  # what is over a cap is cut, each for itself
+    return "" if begun.startswith(whole) else str(output.removeprefix(begun))
+
+
+def is_on_the_web(url: str) -> bool:
+    """Whether an address may be a link: no other scheme is one that a page should follow."""
+    return url.startswith(("https://", "http://"))
 
 
 def told_of(row: Activity, language: Language) -> str:

@@ -46,8 +46,9 @@ AG_UI: Final[Mapping[str, str]] = {
     "usage.updated": "with the ending, as its usage",
     "cancel.requested": "`ACTIVITY_SNAPSHOT` (our status)",
     "adapter.unsupported": "",
-    "run.ended": "what is open is closed, `ACTIVITY_SNAPSHOT` (our status); `RUN_FINISHED` of a pause (interrupt) "
-    "and a cancel (cancelled), `RUN_ERROR` of everything else but success",
+    "run.ended": "what is open is closed, an output that no text said follows as one, `ACTIVITY_SNAPSHOT` (our "
+    "status); `RUN_FINISHED` of a pause (interrupt) and a cancel (cancelled), `RUN_ERROR` of everything else but "
+    "success",
     "run.lost": "what is open is closed, `ACTIVITY_SNAPSHOT` (our status), `RUN_ERROR` (unknown)",
     "app.checked": "`ACTIVITY_SNAPSHOT` (our status), `RUN_FINISHED` (success) or `RUN_ERROR` (check_refused)",
     NOTES: "",
@@ -104,7 +105,7 @@ CANNOT: Final[Mapping[str, str]] = {
     "model.failed": "The code stands in the ending of the run",
     "text.delta": "",
     "text.completed": "A text that replaces its deltas: neither can take back what it showed. AG-UI gets it as "
-    "metadata, and whoever comes in later in its place",
+    "metadata, and whoever comes in later in its place. One that goes on after it was complete is opened again",
     "tool.requested": "",
     "tool.arguments.delta": "They come whole: nobody who comes in between could join their pieces",
     "tool.arguments.completed": "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from agents_progress.bridges.base import json_of, told_of
+from agents_progress.bridges.base import Cut, is_on_the_web, json_of, told_of
 from agents_progress.bridges.vercel_parts import (
     AgentPart,
     ArtifactFacts,
@@ -90,10 +90,12 @@ def _name(item: Item) -> str:
     return item[0] if item[1] == "answer" else f"{item[0]}/{item[1]}"
 
 
-def run(view: RunView, status: Status) -> Part:
-    """How the run stands."""
+def run(view: RunView, status: Status, cut: Cut | None = None) -> Part:
+    """How the run stands, and why its stream is cut where it is."""
     terminal = view.terminal or {}
     facts = RunFacts(run_id=view.run_id, task_id=view.task_id, status=status, sentence=MESSAGES[status])
+    if cut is not None:
+        facts["cut"] = cut
     if "reason" in terminal:
         facts["reason"] = terminal["reason"]
     if "error" in terminal:
@@ -193,7 +195,7 @@ def guardrail(view: RunView, number: int, payload: Payload) -> Part:
 def source(view: RunView, number: int, payload: Payload) -> Part:
     """A citation; ``number`` counts those of the run from 1. Only what is on the web is given as a link."""
     name, url = f"{view.run_id}/source-{number}", payload.get("url", "")
-    if url.startswith(("https://", "http://")):
+    if is_on_the_web(url):
         link = SourceUrl(type="source-url", sourceId=name, url=url)
         if "title" in payload:
             link["title"] = payload["title"]

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NotRequired, TypeAlias, get_args, get_ty
 
 from typing_extensions import TypedDict
 
+from agents_progress.bridges.base import Cut
 from agents_progress.messages import Language, Status
 from agents_progress.payloads import UsageStatus
 from agents_progress.rows import ActivityKind, ToolState
@@ -115,12 +116,15 @@ class ErrorPart(TypedDict):
 
 
 class RunFacts(TypedDict):
-    """How the run stands: our status with its sentence in each language, and why it ended so."""
+    """How the run stands: our status with its sentence in each language, and why it ended so. ``cut`` is why the stream
+    stops before that is known.
+    """
 
     run_id: str
     task_id: str | None
     status: Status
     sentence: dict[Language, str]
+    cut: NotRequired[Cut]
     reason: NotRequired[str]
     error: NotRequired[dict[str, Any]]
 

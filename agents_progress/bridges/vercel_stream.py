@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final, TypeAlias, cast
 
 from agents_progress.bridges import vercel_facts as facts
-from agents_progress.bridges.base import CUTS, Cut, Event, json_of, question_id
+from agents_progress.bridges.base import CUTS, Cut, Event, question_id, unsaid_of
 from agents_progress.bridges.vercel_facts import NOT_CALLS, Item, Payload
 from agents_progress.bridges.vercel_parts import (
     Abort,
@@ -26,7 +26,6 @@ from agents_progress.bridges.vercel_parts import (
     StartStep,
     ToolDenied,
 )
-from agents_progress.disclosure import CUT
 from agents_progress.events import Envelope
 from agents_progress.messages import Language, Status
 from agents_progress.rows import Activity, Interaction, Message
@@ -98,7 +97,9 @@ class VercelStream:
 
     def cut(self, code: Cut) -> list[Event]:
         """An ending for a feed that cannot go on: an error, whatever was seen."""
-        return [] if self.over else _events(self.stopped(CUTS[code][self.language]))
+        if self.over:
+            return []
+        return _events([facts.run(self.view, self.view.status, code), *self.stopped(CUTS[code][self.language])])
 
     # Beginning, standing, ending.
 
@@ -297,16 +298,8 @@ def _closed(view: RunView) -> Iterator[Part]:
 
 
 def _output(view: RunView) -> Iterator[Part]:
-    """An output that no text of the run said: a tool's result that is the answer, or an error handler's."""
-    output = (view.terminal or {}).get("final_output")
-    said = [message.text for message in view.texts.values() if message.channel == "answer"]
-    if view.standing.outcome != "succeeded" or view.issues or not output:
-        return
-    if output in said or json_of(output) in map(json_of, said):
-        return
-    begun, whole = view.text.removesuffix(CUT), output.removesuffix(CUT)  # what is over a cap is cut, each for itself
-    if not begun.startswith(whole):
-        rest = output.removeprefix(begun)
+    rest = unsaid_of(view)
+    if rest:
         yield from (facts.text_start(_OUTPUT), facts.text_delta(_OUTPUT, rest), facts.text_end(_OUTPUT))
 
 

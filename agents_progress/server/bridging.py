@@ -9,10 +9,12 @@ two owners who use the same one never meet.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import quote
@@ -26,7 +28,7 @@ from agents_progress import asking
 from agents_progress.bridges.base import Answered, Asked, BadBody, Bridge, Question, question_of
 from agents_progress.claim import run_ids_before
 from agents_progress.errors import CursorExpired, UsageError
-from agents_progress.journal.base import RunRow
+from agents_progress.journal.base import RunRow, continued
 from agents_progress.server import asked, routes
 from agents_progress.server.answering import answered
 from agents_progress.server.bodies import json_object
@@ -36,7 +38,7 @@ from agents_progress.server.principal import Action, Gate, Principal
 from agents_progress.server.refusals import Refusal
 from agents_progress.server.routes import PATHS, Call, Endpoint, Path, RunCall
 from agents_progress.server.service import Service
-from agents_progress.server.starts import Starter, Wish
+from agents_progress.server.starts import LOOK_S, LOOKS, Starter, Wish
 from agents_progress.stored import view_at, view_of
 from agents_progress.view import RunView
 
@@ -102,7 +104,7 @@ class Mounted:
                 raise Refusal("cursor_ahead", f"the run is at {found.row.seq}", head=found.row.seq)
         else:
             row = await self._newest(call, wanted.conversation)
-            if row is None or row.sealed:
+            if row is None or not _is_live(row):
                 return Response(None, 204)
             found = await self._found(call, "read", wanted.conversation, row.run_id)
 
@@ -134,12 +136,6 @@ class Mounted:
 
     async def _started(self, call: Call, wanted: Asked) -> tuple[RunCall, bool]:
         """The run that a message leads to: under the same key always the same."""
-
-        async def vacant() -> None:
-            row = await self._newest(call, wanted.conversation)
-            if row is not None and not row.sealed:
-                raise Refusal("busy")
-
         conversation = json.dumps([self._label, wanted.conversation])
         wish = Wish(
             self.offered.name,
@@ -148,8 +144,20 @@ class Mounted:
             conversation=conversation,
         )
         key = json.dumps([conversation, wanted.key]) if wanted.key else None
+        vacant = partial(self._vacant, call, wanted.conversation)
         row, new = await call.starter.begin(wish, self.offered, call.principal, key, vacant)
         return _about(call, call.principal, row if new else await self._latest(call, row)), new
+
+    async def _vacant(self, call: Call, conversation: str) -> None:
+        """Raise :class:`Refusal` while a run of a conversation is live. One whose log is about to be closed is not."""
+        for _ in range(LOOKS):
+            row = await self._newest(call, conversation)
+            if row is None or row.sealed:
+                return
+            if _is_live(row):
+                break
+            await asyncio.sleep(LOOK_S)
+        raise Refusal("busy")
 
     async def _answered(self, call: Call, wanted: Asked) -> RunCall:
         """The run that goes on from what is answered."""
@@ -224,10 +232,10 @@ class Mounted:
         return None
 
     async def _latest(self, call: Call, row: RunRow) -> RunRow:
-        """The newest run of a task: that of a pause which was answered is the one that went on."""
+        """The run that went on from a pause, if this is one that was answered."""
         journal, scope = call.service.journal, call.principal.scope
-        newest = (await journal.newest({row.task_id}, scope=scope)).get(row.task_id, row.run_id)
-        return row if newest == row.run_id else await journal.run(newest, scope=scope) or row
+        later = (await continued(journal, [row], scope)).get(row.run_id)
+        return row if later is None else await journal.run(later, scope=scope) or row
 
 
 def mounted(bridges: Iterable[Bridge]) -> list[Mounted]:
@@ -291,6 +299,11 @@ async def _refuse_unseen(call: RunCall, questions: Mapping[Question, Answered]) 
         asked_for = view.interactions.get(question.interaction_id)
         if each.decision == "approved" and asked_for is not None and not asked_for.approvable:
             raise Refusal("not_shown")
+
+
+def _is_live(row: RunRow) -> bool:
+    """Whether there is more to come that a reader waits for: a verdict, too."""
+    return not row.sealed and (not row.standing.ended or row.status == "checking")
 
 
 def _owns(principal: Principal, row: RunRow) -> bool:

@@ -15,7 +15,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,6 +23,8 @@ from agents import Agent, Runner, RunResultStreaming, set_tracing_disabled
 from starlette.requests import Request
 
 from agents_progress import progress
+from agents_progress.bridges.ag_ui import AgUI
+from agents_progress.bridges.vercel import Vercel
 from agents_progress.journal import MemoryJournal, Origin
 from agents_progress.journal.base import Journal
 from agents_progress.server import Limits, Principal, runs_app
@@ -42,6 +44,8 @@ STATUSES: Final = {status for status, _ in REFUSALS.values()} - {500, 502, 503} 
 ODD: Final = ["", " ", "\0", "é", "流", "🧭", "\ufeff", "\u2028", "a" * 65, "a" * 300, "9" * 16, "9" * 40, "\x1b[2J"]
 ODD += ".. % %2e -1 0 1 NaN 1e3 ٣ +1 0x1 1.0 null true [] {} ' \" \\ <script>".split()
 PATHS: Final = "/runs /runs/{} /runs/{}/events /runs/{}/snapshot /runs/{}/cancel /runs/{}/interactions/{}".split()
+CHATS: Final = ["/ag-ui", "/api/chat"]
+PATHS += [f"{chat}{rest}" for chat in CHATS for rest in ("", "", "/{}/stream", "/{}/cancel")]
 NO_PATHS: Final = ["", *"/ /{} /livez /readyz /runs/ /runs/{}/ /runs/{}/{} /runs/{}/interactions //runs".split()]
 METHODS: Final = "HEAD PUT DELETE PATCH OPTIONS TRACE CONNECT get G PROPFIND é".split()
 NAMES: Final = "status task_id limit label.chat label. label.a%20b after_seq snapshot token x owner".split()
@@ -71,9 +75,9 @@ async def stocked() -> Journal:
     async def write(log: Log, sealed: bool = True) -> None:
         owner = log.run_id.partition("-")[0]
         tenant = {"ada": "north", "bob": "south"}[owner]
-        await journal.append(
-            log.envelopes, origin=Origin(owner, tenant, {"chat": "c9" if owner == "ada" else "swordfish"})
-        )
+        labels = {"chat": "c9" if owner == "ada" else "swordfish"}
+        labels |= {f"{bridge}.conversation": "c1" for bridge in ("ag-ui", "vercel")}
+        await journal.append(log.envelopes, origin=Origin(owner, tenant, labels))
         if sealed:
             await journal.seal(log.run_id)
 
@@ -127,8 +131,9 @@ class Author:
         pattern = choose(PATHS) if self.maybe(0.85) else choose(NO_PATHS)
         path = pattern
         while "{}" in path:
-            path = path.replace("{}", self.segment("interactions/{}" in path and path.count("{}") == 1), 1)
-        post = "cancel" in path or "interactions" in path or (path == "/runs" and self.maybe(0.5))
+            place = "interactions/{}" in path and path.count("{}") == 1
+            path = path.replace("{}", self.conversation() if path.startswith(tuple(CHATS)) else self.segment(place), 1)
+        post = "cancel" in path or "interactions" in path or path in CHATS or (path == "/runs" and self.maybe(0.5))
         method = choose(METHODS) if self.maybe(0.08) else "POST" if post != self.maybe(0.05) else "GET"
         headers, chunks = self.headers(), list[bytes | None]()
         if method == "POST" or self.maybe(0.02):
@@ -142,6 +147,9 @@ class Author:
             return "ask-1"
         pool = OWN if self.maybe(0.5) else FOREIGN if self.maybe(0.5) else ODD
         return self.chance.choice(pool)
+
+    def conversation(self) -> str:
+        return self.chance.choice(ODD) if self.maybe(0.2) else self.chance.choice(["c1", "c2", "c3"])
 
     def query(self) -> bytes:
         if self.maybe(0.6):
@@ -173,12 +181,37 @@ class Author:
             right = {"decision": self.chance.choice(["approve", "reject"]), "digest": DIGEST}
         elif "cancel" in path and self.maybe(0.5):
             right = {"mode": self.chance.choice(["immediate", "after_turn"])}
+        elif path in CHATS:
+            right = self.request(path)
         for _ in range(self.chance.choice([0, 0, 1, 2])):
             right[self.chance.choice([*FIELDS, *ODD])] = self.value(3)
         body = bytearray(json.dumps(right, ensure_ascii=self.maybe(0.5)).encode("utf-8", "surrogatepass"))
         for _ in range(self.chance.choice([0, 0, 0, 1, 3])):
             body[self.chance.randrange(len(body))] = self.chance.randrange(256)
         return bytes(body)
+
+    def request(self, path: str) -> dict[str, Any]:
+        """A message, or an answer, as a front end of another protocol sends it."""
+        name, approved = f"{self.segment(interaction=False)}/ask-1/{DIGEST}", self.maybe(0.5)
+        key = self.chance.choice(["k1", "k2", "k3", *ODD])
+        answers = self.maybe(0.5)
+        if path == "/ag-ui":
+            message = {"id": "u1", "role": "user", "content": "hi"}
+            right = {"threadId": self.conversation(), "runId": key, "messages": [message], "tools": [], "context": []}
+            resume = [{"interruptId": name, "status": "resolved", "payload": {"approved": approved}}]
+            return {**right, "state": {}, "forwardedProps": {}, **({"resume": resume} if answers else {})}
+        approval = {"id": name, "approved": approved}
+        call = {
+            "type": "dynamic-tool",
+            "toolName": "hi",
+            "toolCallId": "c1",
+            "state": "approval-responded",
+            "input": {},
+        }
+        said = {"id": key, "role": "user", "parts": [{"type": "text", "text": "hi"}]}
+        answer = {"id": key, "role": "assistant", "parts": [{**call, "approval": approval}]}
+        trigger = self.chance.choice(["submit-message", "submit-message", "regenerate-message", *ODD[:3]])
+        return {"id": self.conversation(), "trigger": trigger, "messages": [answer if answers else said]}
 
     def value(self, depth: int) -> Any:
         choose = self.chance.choice
@@ -250,7 +283,8 @@ def _wrong_form(given: Input, out: Output) -> str | None:
     if out.status in (204, 304):
         return "a body" if out.body else None
     if out.headers.get("content-type", "").startswith("text/event-stream"):
-        return None if out.status == 200 and out.body.startswith(b"retry: ") else "no feed"
+        begins = (b"id: ", b": ") if "x-cursor" in out.headers else (b"retry: ",)
+        return None if out.status == 200 and (not out.body or out.body.startswith(begins)) else "no feed"
     if out.headers.get("content-type") in MEDIA_TYPES.values():
         return None if out.status == 200 and out.headers.get("content-security-policy") == POLICY else "no page"
     if out.headers.get("content-type") != "application/json":
@@ -273,11 +307,16 @@ class Errors(logging.Handler):
         self.said.append(record.getMessage())
 
 
+def _question(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {"question": "hi"}
+
+
 async def fuzz(inputs: int, seed: int) -> tuple[list[str], Counter[str]]:
     """The faults that were found, and how often each answer was given."""
     journal, author, errors = await stocked(), Author(seed), Errors()
     limits = Limits(body_bytes=2000, body_s=0.05, answer_s=0.001, runs_per_owner=10_000)
-    app = runs_app(journal, authorize, functions=[quick], limits=limits)
+    bridges = [AgUI(quick, arguments=_question), Vercel(quick, major=7, arguments=_question)]
+    app = runs_app(journal, authorize, functions=[quick], bridges=bridges, limits=limits)
     before = {run_id: await journal.read(run_id, 2 * ("pruned" in run_id)) for run_id in (*FOREIGN, "bob-later")}
     faults, seen = list[str](), Counter[str]()
     logging.getLogger("agents_progress").addHandler(errors)

@@ -35,10 +35,10 @@ function bridged(bytes, how, place = "chat/c%201/stream") {
 }
 
 /** What a client reads through the wrapped fetch, as far as it comes, and how it ended. */
-async function read(server, init = { method: "POST", body: "{}" }, input = URL_OF_CHAT) {
+async function read(server, init = { method: "POST", body: "{}" }, input = URL_OF_CHAT, how = {}) {
   const waited = [];
   const wait = async (ms) => { waited.push(ms); };
-  const response = await truthful(server.fetch, { wait })(input, init);
+  const response = await truthful(server.fetch, { wait, ...how })(input, init);
   const utf8 = new TextDecoder();
   let text = "";
   try {
@@ -149,6 +149,14 @@ scenario("a stream that was asked for with a Request and by GET goes on as well"
   assert.equal(requests[1].headers.get("authorization"), "Bearer x");
 });
 
+scenario("a connection that says nothing for too long counts as broken off", async () => {
+  const frames = told();
+  const silent = bridged(frames[0].text, { then: "stay", size: () => 500 });
+  const server = serverOf(silent, (request) => stream(wire(after(frames, request))));
+  const { text, error, requests } = await read(server, undefined, URL_OF_CHAT, { quiet_ms: 20 });
+  assert.deepEqual([text, error, requests.length], [whole(frames), null, 2]);
+});
+
 scenario("whoever leaves is not followed: nothing is asked for any more", async () => {
   for (const leave of ["abort", "cancel"]) {
     const leaving = new AbortController();
@@ -199,6 +207,10 @@ scenario("the reason of a refusal is found in what the clients make of it", () =
   for (const other of [new Error("x"), new Error("{"), new Error("{}"), null, undefined, new Error('{"error":{}}')]) {
     assert.equal(refusalIn(other), null);
   }
+});
+
+scenario("nothing goes on once a stream was read", () => {
+  assert.deepEqual(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout"), []);
 });
 
 const results = {};

@@ -20,11 +20,12 @@ export class BrokenOff extends Error {}
  * Wraps a `fetch`. What is no stream of a bridge passes through as it is.
  *
  * @param {typeof globalThis.fetch} [fetch]
- * @param {{tries?: number, wait?: (ms: number, signal: AbortSignal) => Promise<void>}} [how] how often a stream that
- *   broke off is asked for again in a row, and how the time between is waited for
+ * @param {{tries?: number, quiet_ms?: number, wait?: (ms: number, signal: AbortSignal) => Promise<void>}} [how]
+ *   how often a stream that broke off is asked for again in a row, after how much silence it counts as broken off (the
+ *   server sends something every 15 seconds), and how the time between is waited for
  * @returns {typeof globalThis.fetch}
  */
-export function truthful(fetch = (...request) => globalThis.fetch(...request), { tries = 8, wait = asleep } = {}) {
+export function truthful(fetch = (...request) => globalThis.fetch(...request), how = {}) {
   return async (input, init) => {
     const response = await fetch(input, init);
     const place = response.headers.get("content-location");
@@ -32,7 +33,7 @@ export function truthful(fetch = (...request) => globalThis.fetch(...request), {
     if (!response.ok || !streams || place === null || response.body === null) return response;
     const { status, statusText, headers } = response;
     const again = { ...requestFrom(input, init, place, response.url), cursor: placeOf(headers.get("x-cursor")) };
-    return new Response(whole(response.body, fetch, again, tries, wait), { status, statusText, headers });
+    return new Response(whole(response.body, fetch, again, how), { status, statusText, headers });
   };
 }
 
@@ -64,7 +65,8 @@ function requestFrom(input, init, place, answered) {
 }
 
 /** All frames of a stream, each once, however often it has to be asked for. */
-function whole(first, fetch, { url, headers, signal, cursor, ...settings }, tries, wait) {
+function whole(first, fetch, { url, headers, signal, cursor, ...settings }, how) {
+  const { tries = 8, quiet_ms = 45_000, wait = asleep } = how;
   const leaving = new AbortController();
   const leave = () => leaving.abort(signal?.reason);
   if (signal?.aborted) leave();
@@ -74,7 +76,7 @@ function whole(first, fetch, { url, headers, signal, cursor, ...settings }, trie
   async function* frames() {
     for (let body = first; ; body = await asked()) {
       try {
-        for await (const block of blocks(body, leaving.signal)) {
+        for await (const block of blocks(body, quiet_ms, leaving.signal)) {
           if (block === OVER) return;
           if (block === BYE) break;
           failed = 0;
@@ -134,7 +136,7 @@ function streamOf(texts, left) {
 }
 
 /** The blocks of an event stream as the bridges write it: LF alone ends a line. What has no end is dropped. */
-async function* blocks(body, signal) {
+async function* blocks(body, quiet_ms, signal) {
   const reader = body.getReader();
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   const leave = () => reader.cancel().catch(() => {});
@@ -142,7 +144,8 @@ async function* blocks(body, signal) {
   try {
     let rest = "";
     for (;;) {
-      const { done, value } = await reader.read();
+      const quiet = setTimeout(leave, quiet_ms);
+      const { done, value } = await reader.read().finally(() => clearTimeout(quiet));
       if (done) return;
       const [...found] = (rest + utf8.decode(value, { stream: true })).split("\n\n");
       rest = found.pop();
