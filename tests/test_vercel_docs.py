@@ -40,7 +40,7 @@ def test_every_field_of_a_data_part_is_in_the_docs(name: str) -> None:
 
 def test_the_application_of_the_docs_can_be_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    section = PAGE[PAGE.index("## The AI SDK") :]
+    section = PAGE[PAGE.index("## The AI SDK") :].partition("\n## ")[0]
     (code,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
     scope: dict[str, object] = {}
     exec(code, scope)
