@@ -16,6 +16,8 @@ from agents_progress.bridges.ag_ui_projection import CODES
 from agents_progress.bridges.base import CUTS, Answered, BadBody
 from agents_progress.errors import BridgeExtraMissing, UsageError
 from agents_progress.sse import Decoder
+from agents_progress.view import RunView
+from tests.logs import RUN, Log
 
 
 @progress(language="zh")
@@ -34,7 +36,8 @@ SECRET = "hunter2"
 
 
 def body(**more: Any) -> dict[str, Any]:
-    return {"threadId": "t1", "runId": "k1", "messages": [USER], "tools": [], "context": [], "state": {}, **more}
+    sent = {"threadId": "t1", "runId": "k1", "protocolVersion": "1.0", "messages": [USER], "tools": [], "context": []}
+    return {**sent, "state": {}, **more}
 
 
 def resumed(*entries: dict[str, Any]) -> dict[str, Any]:
@@ -139,10 +142,27 @@ def test_an_event_is_one_frame_whatever_its_text_holds() -> None:
     assert bridge.frame(event).count(b"\n\n") == 1
 
 
-def test_a_stream_speaks_the_language_of_the_function() -> None:
-    from agents_progress.view import RunView
-    from tests.logs import RUN, Log
+ENDED = {
+    "cancelled": Log().start().say("cancel.requested").end("cancelled").envelopes,
+    "waiting": Log().start().request().ask().end("paused").envelopes,
+}
 
+
+@pytest.mark.parametrize("status", sorted(ENDED))
+def test_a_client_that_declares_no_version_gets_an_error_where_it_would_read_an_outcome_as_success(status: str) -> None:
+    bridge = AgUI(chat)
+    old = {name: value for name, value in body().items() if name != "protocolVersion"}
+    for sent, ends in ((body(), "RUN_FINISHED"), (old, "RUN_ERROR")):
+        asked = bridge.asked(sent)
+        projection = bridge.projection(asked.conversation, asked.key, asked.history)
+        events = projection.join(RunView(RUN))
+        for step in ENDED[status]:
+            events += projection.feed(step)
+        assert events[-1]["type"] == ends
+        assert events[-1].get("code") == (status if ends == "RUN_ERROR" else None)
+
+
+def test_a_stream_speaks_the_language_of_the_function() -> None:
     projection = AgUI(chat).projection("t1", "k1")
     projection.join(RunView(RUN))
     (status,) = projection.feed(Log().start().envelopes[0])

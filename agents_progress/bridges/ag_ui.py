@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 Arguments: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """What a request body gives to the function, by the names of its parameters. May raise :exc:`BadBody`."""
 
+_OLD: Final = "before-1.0:"
+"""What the key of a request begins with whose client declares no version of AG-UI, as none did before 1.0. They read
+every outcome as success, or fail for it (measured with @ag-ui/client 0.0.50 to 0.0.59).
+"""
+
 _HEADERS: Final[Mapping[str, str]] = {"content-type": "text/event-stream"}
 
 
@@ -60,11 +65,12 @@ class AgUI:
         answers = tuple(_answer(place, entry) for place, entry in enumerate(given.resume or ()))
         arguments = None if answers else self._arguments(body)
         history = tuple(message.model_dump(mode="json", by_alias=True) for message in given.messages)
-        return Asked(given.thread_id, given.run_id, arguments, answers, history)
+        key = given.run_id if given.protocol_version else f"{_OLD}{given.run_id}"
+        return Asked(given.thread_id, key, arguments, answers, history)
 
     def projection(self, conversation: str, key: str, history: Sequence[Mapping[str, Any]] = ()) -> AgUiProjection:
         """A stream for one reader, whose own messages are ``history``."""
-        return AgUiProjection(conversation, self.chat.options.language, history)
+        return AgUiProjection(conversation, self.chat.options.language, history, outcomes=not key.startswith(_OLD))
 
     def frame(self, event: Event) -> bytes:
         """One event as a frame of server-sent events."""

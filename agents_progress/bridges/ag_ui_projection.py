@@ -31,13 +31,16 @@ from agents_progress.standing import UPDATES
 from agents_progress.view import RunView
 
 CODES: Final[Mapping[Status, str]] = {
+    "cancelled": "cancelled",
     "failed": "failed",
     "incomplete": "incomplete",
     "rejected": "check_refused",
     "unknown": "unknown",
     "waiting": "waiting",
 }
-"""The code of the `RUN_ERROR` of an ended run, by its status. ``waiting`` is a pause that asks nothing."""
+"""The code of the `RUN_ERROR` of an ended run, by its status. A cancel and a pause have outcomes of their own; they are
+errors to a client that would read those as success, and a pause also where it asks nothing.
+"""
 
 _TELLING: Final = frozenset({*UPDATES, "agent.changed"})
 """The types after which the status may read otherwise."""
@@ -60,11 +63,19 @@ class AgUiProjection:
     """Tells one run to one client of a thread.
 
     ``history`` are the client's own messages, as it sent them: a snapshot of ours must repeat them, since the client
-    drops every message that a snapshot does not carry.
+    drops every message that a snapshot does not carry. ``outcomes`` says that it knows those of AG-UI 1.0.
     """
 
-    def __init__(self, conversation: str, language: Language = "en", history: Sequence[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self,
+        conversation: str,
+        language: Language = "en",
+        history: Sequence[Mapping[str, Any]] = (),
+        *,
+        outcomes: bool = True,
+    ) -> None:
         self.over = False
+        self._outcomes = outcomes
         self._thread = conversation
         self._language: Language = language
         self._history = history
@@ -211,9 +222,9 @@ class AgUiProjection:
         finished: Event = {"type": "RUN_FINISHED", "threadId": self._thread, "runId": view.run_id, **about}
         if status == "done":
             return {**finished, "outcome": {"type": "success"}, "result": end["final_output"]}
-        if status == "cancelled":
+        if status == "cancelled" and self._outcomes:
             return {**finished, "outcome": {"type": "cancelled"}}
-        if status == "waiting" and self._asked():
+        if status == "waiting" and self._outcomes and self._asked():
             return {**finished, "outcome": {"type": "interrupt", "interrupts": self._interrupts()}}
         return {"type": "RUN_ERROR", "code": CODES[status], "message": sentence(status, self._language), **about}
 
