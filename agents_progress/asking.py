@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
 
+from agents_progress.answers import CARRIED, Reply, refuse
 from agents_progress.claim import follower
 from agents_progress.errors import AnswerNotUsed, JournalError
 from agents_progress.events import Envelope
@@ -21,19 +22,28 @@ from agents_progress.unanswered import end_pause, refuse_expired
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What somebody decided about a question of a run."""
+    """What somebody decided about a question of a run, and what the answer carries: see :meth:`Run.resume`."""
 
     interaction_id: str
     decision: Decision
     actor: str
-    reason: str | None = None
+    reason: str | None = field(default=None, repr=False)
     digest: str | None = None
+    arguments: Mapping[str, Any] | None = field(default=None, repr=False)
+    text: str | None = field(default=None, repr=False)
 
     def body(self, together: Sequence[str]) -> dict[str, Any]:
         """As it is stored. Where several questions are answered together, the run waits for all of these answers."""
-        said = {"decision": self.decision, "actor": self.actor, "reason": self.reason, "digest": self.digest}
-        body: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        body = {name: value for name in _STORED if (value := getattr(self, name)) is not None}
         return {**body, "together": list(together)} if len(together) > 1 else body
+
+    @property
+    def reply(self) -> Reply:
+        """As it is looked at."""
+        return Reply(self.decision == "approved", self.actor, self.arguments, self.text, self.reason)
+
+
+_STORED: Final = ("decision", "actor", "digest", *CARRIED)
 
 
 async def cancel(
@@ -133,6 +143,7 @@ async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope
     await refuse_expired(journal, row, view, time.time())
     if question.digest != given.digest:
         raise AnswerNotUsed("digest_differs")
+    refuse(question, given.reply)
     if (pause := await journal.pause(row.run_id, scope=scope)) is not None:
         refuse_actor(pause.answerers.get(given.interaction_id), given.actor)
     return row.run_id

@@ -23,6 +23,11 @@ def rfc3339(milliseconds: int) -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(second))}.{rest:03d}Z"
 
 
+def moment(seconds: float) -> str:
+    """The same of seconds since 1970."""
+    return rfc3339(int(seconds * 1000))
+
+
 class Stamp:
     """The moments of one log as text: wall time at the first one, and what has passed since by the monotonic clock.
 

@@ -10,9 +10,10 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextvars import Context
-from typing import Final, Protocol, cast, get_args
+from typing import Any, Final, Protocol, cast, get_args
 from weakref import WeakValueDictionary
 
+from agents_progress.answers import CARRIED
 from agents_progress.errors import JournalClosed, ProgressError, UnknownInteraction, UsageError
 from agents_progress.journal.base import Journal, Request
 from agents_progress.outcome import Outcome
@@ -40,7 +41,16 @@ class Steered(Protocol):
     @property
     def view(self) -> RunView: ...
     def cancel(self, mode: CancelMode = ..., actor: str | None = ...) -> object: ...
-    def resume(self, approve: Sequence[str], reject: Sequence[str], actor: Mapping[str, str]) -> object: ...
+    def resume(
+        self,
+        approve: Sequence[str],
+        reject: Sequence[str],
+        actor: Mapping[str, str],
+        *,
+        arguments: Mapping[str, Mapping[str, Any]] = ...,
+        text: Mapping[str, str] = ...,
+        reason: Mapping[str, str] = ...,
+    ) -> object: ...
 
 
 class Watcher:
@@ -138,6 +148,7 @@ class Watcher:
             [name for name, decision in decided.items() if decision == "approved"],
             [name for name, decision in decided.items() if decision == "rejected"],
             {name: actor for name, each in given.items() if (actor := _actor(each)) is not None},
+            **{each: {name: one.body[each] for name, one in given.items() if each in one.body} for each in CARRIED},
         )
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from agents_progress.run import Run
 from agents_progress.sdk.intercept import run_here
-from agents_progress.sdk.slots import call_here, slot_here
+from agents_progress.sdk.slots import call_here, slot_here, text_here
 
 
 class CurrentRun:
@@ -33,6 +33,13 @@ class CurrentRun:
         """The call id of the tool whose body asks, as events name it; None outside a function tool."""
         slot = slot_here()
         return call_here() if slot is not None and slot.run is self._run else None
+
+    @property
+    def answer(self) -> str | None:
+        """What the person who approved the call of the tool whose body asks answered to it: a clarification, the option
+        of a choice, or a word on a recovery. None where nothing was said, and outside a function tool.
+        """
+        return None if self.call_id is None else text_here()
 
     @contextmanager
     def stage(self, title: str) -> Iterator[None]:

@@ -70,7 +70,9 @@ test.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
+
+from agents_progress.reasons import ANSWERS_NOT_USED, NOT_HERE
 
 
 class ProgressError(Exception):
@@ -295,7 +297,10 @@ class ReactionRefused(ReactionError):
     """
 
     def __init__(self, code: str) -> None:
-        super().__init__(f"this was not used ({code}); look at the reaction again")
+        why = f"this was not used ({code}); look at the reaction again"
+        if code == "may_have_happened":
+            why = "this does not stop (may_have_happened); it is not submitted again, and its receipt is looked for"
+        super().__init__(why)
         self.code = code
 
 
@@ -342,28 +347,15 @@ class NotRepeatable(ResumeError):
     """The call that started the run was not intercepted, so it cannot be repeated with the answer."""
 
 
-_NOT_HERE: Final[Mapping[str, str]] = {
-    "nothing_kept": "nothing was stored of it; only the process that started it can go on with it",
-    "other_function": "another function started it; resume it by that one",
-    "arguments": "its stored arguments do not fit the function any more; deploy the one that started it",
-    "no_call": "the function started no streamed run; deploy the one that started it",
-    "state": "its stored state cannot be loaded with the agents that are here; deploy those that it started with",
-    "tool": "the tool that it asks for is not here; deploy the agent that has it",
-    "call_differs": "its stored call is not the one that was asked about; nothing was approved",
-    "sealed": "it is sealed, and not with a key that is here; configure the one that it was sealed with",
-    "tampered": "what was stored of it was changed since; nothing was approved",
-}
-
-
 class NotResumableHere(ResumeError):
     """A paused run cannot be continued in this process. It stays as it is, and no answer was used up.
 
-    ``code`` says why: one of `nothing_kept`, `other_function`, `arguments`, `no_call`, `state`, `tool`, `call_differs`,
-    `sealed` and `tampered`.
+    ``code`` says why: one of `nothing_kept`, `other_function`, `arguments`, `no_call`, `context`, `state`, `tool`,
+    `call_differs`, `sealed` and `tampered`.
     """
 
     def __init__(self, run_id: str, code: str) -> None:
-        super().__init__(f"run {run_id} cannot be continued here and still waits: {_NOT_HERE[code]}")
+        super().__init__(f"run {run_id} cannot be continued here and still waits: {NOT_HERE[code]}")
         self.run_id = run_id
         self.code = code
 
@@ -371,12 +363,13 @@ class NotResumableHere(ResumeError):
 class AnswerNotUsed(ResumeError):
     """The answer to a question of a run was not used, and changed nothing.
 
-    ``code`` says why: `already_answered`, `not_waiting`, `unknown_interaction`, `digest_differs`, `expired` or
-    `not_allowed`. ``facts`` is what is known besides: the `decision` and `actor` that were first.
+    ``code`` says why, one of :data:`agents_progress.reasons.ANSWERS_NOT_USED`. ``facts`` is what is known besides: the
+    `decision` and `actor` that were first, or the `names` of arguments.
     """
 
     def __init__(self, code: str, **facts: Any) -> None:
-        super().__init__(f"the answer was not used ({code})")
+        names = f": {', '.join(facts['names'])}" if "names" in facts else ""
+        super().__init__(f"the answer was not used ({code}); {ANSWERS_NOT_USED[code]}{names}"[:2000])
         self.code = code
         self.facts = facts
 

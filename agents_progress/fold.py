@@ -220,11 +220,30 @@ def _stage_completed(view: RunView, envelope: Envelope) -> None:
     row.state = "returned"
 
 
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _names(value: Any) -> dict[str, bool] | None:
+    """The arguments that a call may be approved with; None for what is no such list."""
+    fits = isinstance(value, dict) and all(isinstance(needed, bool) for needed in value.values())
+    return dict(value) if fits else None
+
+
+_MORE: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "approve_blind": lambda value: value is True,
+    "takes": _names,
+    "options_in": _text,
+    "edited_from": _text,
+}
+"""What a question may say in its ``x``, and how each is read: what does not fit is as good as absent."""
+
+
 def _approval_wait(view: RunView, envelope: Envelope) -> None:
     payload = {name: value for name, value in envelope.payload.items() if name != "x"}
     _require(payload["interaction_id"] not in view.interactions)
-    blind = envelope.payload.get("x", {}).get("approve_blind") is True
-    view.interactions[payload["interaction_id"]] = Interaction(**payload, approve_blind=blind)
+    more = {name: _MORE[name](value) for name, value in envelope.payload.get("x", {}).items() if name in _MORE}
+    view.interactions[payload["interaction_id"]] = Interaction(**payload, **more)
 
 
 def _approval_resolved(view: RunView, envelope: Envelope) -> None:
@@ -233,6 +252,7 @@ def _approval_resolved(view: RunView, envelope: Envelope) -> None:
     if row is None or row.decision is not None:
         raise Contradiction
     row.decision, row.actor = payload["decision"], payload.get("actor")
+    row.edited_from = _text(payload.get("x", {}).get("edited_from")) or row.edited_from
 
 
 FOLDS: Final[Mapping[str, Fold]] = {

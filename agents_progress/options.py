@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
+from agents_progress.answers import Kind
 from agents_progress.caps import Caps
 from agents_progress.clock import Clock, rfc3339
 from agents_progress.coalesce import Coalesce
@@ -19,12 +20,11 @@ from agents_progress.errors import UsageError
 from agents_progress.events import is_run_id
 from agents_progress.journal import Journal, MemoryJournal, Origin, open_journal
 from agents_progress.messages import LANGUAGES, Language
-from agents_progress.pausing import Answerers
+from agents_progress.pausing import Answerers, KeptContext
 from agents_progress.payloads import Parent
 from agents_progress.plan import Plan, Sink
 from agents_progress.prices import Price, checked_prices
 from agents_progress.sdk.part import Reading
-from agents_progress.sdk.questions import Kind
 from agents_progress.sealing import Seal
 from agents_progress.verify import Verifier
 
@@ -53,8 +53,10 @@ class Given(TypedDict, total=False):
     disclosure: Disclosure
     approve_blind: Collection[str]
     keep_pauses: bool | Seal
+    keep_context: KeptContext | None
     approval_ttl: float | None
     approval_kinds: Mapping[str, Kind]
+    choices: Mapping[str, str]
     answerers: Answerers | None
     titles: Mapping[str, str]
     prices: Mapping[str, Price]
@@ -88,8 +90,10 @@ class Options:
     disclosure: Disclosure = field(default_factory=Disclosure)
     approve_blind: Collection[str] = ()
     keep_pauses: bool | Seal = False
+    keep_context: KeptContext | None = None
     approval_ttl: float | None = None
     approval_kinds: Mapping[str, Kind] = field(default_factory=dict)
+    choices: Mapping[str, str] = field(default_factory=dict)
     answerers: Answerers | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     prices: Mapping[str, Price] = field(default_factory=dict)
@@ -134,14 +138,24 @@ class Options:
     def _refuse_wrong_forms(self) -> None:
         if wrong := set(self.approval_kinds.values()) - set(get_args(Kind)):
             raise UsageError(f"{min(wrong)!r:.80} is no kind of question; there are {', '.join(get_args(Kind))}")
+        self._refuse_choices_unseen()
         if not isinstance(self.keep_pauses, bool | Seal):
             raise UsageError(f"keep_pauses is True, False or a Seal, not {type(self.keep_pauses).__name__}")
+        if self.keep_context is not None and not _is_pair(self.keep_context):
+            raise UsageError("keep_context is a pair of functions: context to JSON mapping, and mapping to context")
         for name, members in (("approve_blind", "tools"), ("answerers", "actors")):
             if isinstance(given := getattr(self, name), str):
                 raise UsageError(f"{name} names {members}; write [{given!r}]")
         for name, otherwise in (("unread", "let a run go unread"), ("approval_ttl", "let a question wait")):
             if (given := getattr(self, name)) is not None and given <= 0:
                 raise UsageError(f"{name} is a time in seconds, not {given!r}; leave it out to {otherwise}")
+
+    def _refuse_choices_unseen(self) -> None:
+        for tool in {name for name, kind in self.approval_kinds.items() if kind == "choice"} - self.choices.keys():
+            raise UsageError(f"{tool} asks for a choice; name the argument that lists the options: choices={{...}}")
+        for tool in self.choices:
+            if not self.disclosure.opens("approval_details", tool):
+                raise UsageError(f"nobody is shown the options of {tool}; name it in Disclosure(approval_details=...)")
 
     def using(self, **changes: Unpack[Given]) -> Options:
         """These options with some of them changed. Raises :exc:`UsageError` for a name that is no option."""
@@ -164,7 +178,9 @@ class Options:
             self.prices,
             blind,
             self._expires_at,
-            self.approval_kinds,
+            {**self.approval_kinds, **dict.fromkeys(self.choices, "choice")},
+            self.choices,
+            None if self.keep_context is None else self.keep_context[0],
         )
 
     def _expires_at(self) -> str | None:
@@ -223,6 +239,10 @@ class Options:
             given=chosen == self.run_id,
             shared=self.journal is not None,
         )
+
+
+def _is_pair(given: object) -> bool:
+    return isinstance(given, tuple) and len(given) == 2 and all(map(callable, given))
 
 
 def _is_first_id(run_id: str) -> bool:

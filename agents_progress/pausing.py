@@ -26,6 +26,9 @@ from agents_progress.verify import digest
 Answerers: TypeAlias = Collection[str] | Callable[[str], Collection[str] | None]
 """The actors who may answer, or what gives them for the name of a tool; None is anybody."""
 
+KeptContext: TypeAlias = tuple[Callable[[Any], Mapping[str, Any]], Callable[[Mapping[str, Any]], Any]]
+"""What makes JSON of the context of an application's tools, and what makes a context of that JSON again."""
+
 LEFT: Final = "pause"
 """In ``x`` of a `run.ended`: the digest of what was left behind."""
 

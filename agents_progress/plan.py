@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from agents_progress.answers import Edit, restated
 from agents_progress.caps import Caps
 from agents_progress.claim import Claim, claim
 from agents_progress.clock import Clock
@@ -99,7 +100,8 @@ class Plan:
 class Beginning:
     """What a continuing run says first: whom it continues, what was pending there, and what was decided.
 
-    ``actor`` is who decided, or who decided each. ``underway`` says that the SDK's run was started already, by the
+    ``actor`` is who decided, or who decided each; ``edits`` are the arguments that somebody approved instead of those
+    of the call, by the question about it. ``underway`` says that the SDK's run was started already, by the
     application's own code.
     """
 
@@ -109,12 +111,15 @@ class Beginning:
     decisions: Mapping[str, str]
     actor: str | Mapping[str, str] | None = None
     underway: bool = False
+    edits: Mapping[str, Edit] = field(default_factory=dict)
 
     def said_first(self, plan: Plan) -> Iterator[Draft]:
         """The beginning of the log."""
         yield plan.started(self.agent, self.resumed_from)
-        yield from self.drafts
+        yield from restated(self.drafts, self.edits)
         actors = self.actor if isinstance(self.actor, Mapping) else dict.fromkeys(self.decisions, self.actor)
         for interaction_id, decision in self.decisions.items():
             by = {} if (actor := actors.get(interaction_id)) is None else {"actor": actor}
-            yield "approval.resolved", {"interaction_id": interaction_id, "decision": decision, **by}
+            edit = self.edits.get(interaction_id)
+            edited = {} if edit is None else {"x": {"edited_from": edit.before}}
+            yield "approval.resolved", {"interaction_id": interaction_id, "decision": decision, **by, **edited}

@@ -100,11 +100,12 @@ def lines(view: RunView, width: int = 80, height: int | None = None) -> list[Lin
     """
     width = max(width, LEAST_WIDTH)
     most = None if height is None else _WRAPPED_ROWS
+    edited = [question_text(row, view.language) for row in view.interactions.values() if row.edited]
     rows = [
         *(Line("title", row) for row in wrapped(_in_a_row(_title_parts(view), width), width, most)),
         *(Line(f"status.{view.status}", row) for row in wrapped(view.message, width)),
         *(line for row in open_questions(view) for line in question_lines(row, view.language, width, most)),
-        *(Line("detail", row) for text in ending_texts(view) for row in wrapped(text, width, most)),
+        *(Line("detail", row) for text in (*ending_texts(view), *edited) for row in wrapped(text, width, most)),
         *_work(view, width),
         *(
             Line("detail", row)
@@ -248,8 +249,10 @@ def question_text(row: Interaction, language: Language) -> str:
     """A question to a person, or what became of it. Not cleaned."""
     name = "question" if row.decision is None else DECISION_LABELS[row.decision]
     text = label(name, language, title=row.title, tool=row.tool)
-    if row.decision is None and row.expires_at is not None:
-        text += _JOIN + label("expires", language, when=row.expires_at)
+    if row.decision is None:
+        return text if row.expires_at is None else text + _JOIN + label("expires", language, when=row.expires_at)
+    if row.edited:
+        text += _JOIN + label("edited" if row.actor is None else "edited_by", language, name=row.actor)
     return text
 
 

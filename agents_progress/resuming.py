@@ -14,18 +14,20 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agents_progress.answers import Edit, Reply, edits_of, refuse
 from agents_progress.arguments import Arguments
 from agents_progress.claim import follower
 from agents_progress.errors import AlreadyResumed, AnswerNotUsed, NotPaused, NotResumableHere, RunNotFound, UsageError
 from agents_progress.journal.base import EVERYTHING, Journal, Origin, RunRow
 from agents_progress.options import Options, switched_off
 from agents_progress.pausing import Opened, Pausing, opened, refuse_actor
-from agents_progress.plan import Beginning, Plan
-from agents_progress.run import Run, decisions_on
+from agents_progress.plan import Plan
+from agents_progress.run import Run, beginning_of, replies_on
 from agents_progress.sdk import compat
-from agents_progress.sdk.base import Carried
+from agents_progress.sdk.base import Carried, decide
 from agents_progress.sdk.intercept import Recalled, Recalling, Scope, entered, outside
 from agents_progress.sdk.keeping import loaded
+from agents_progress.sdk.states import edited
 from agents_progress.source import Source
 from agents_progress.stored import view_of
 from agents_progress.unanswered import refuse_expired
@@ -34,12 +36,17 @@ from agents_progress.view import RunView
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What was decided: interaction ids or ``"all"``, by whom (or by whom each), and the digests of what was shown."""
+    """What was decided: interaction ids or ``"all"``, by whom (or by whom each), the digests of what was shown, and
+    what the answers carry.
+    """
 
     approve: str | Sequence[str] = ()
     reject: str | Sequence[str] = ()
     actor: str | Mapping[str, str] | None = None
     digest: str | Mapping[str, str] | None = None
+    arguments: Mapping[str, Mapping[str, Any]] | None = None
+    text: str | Mapping[str, str] | None = None
+    reason: str | Mapping[str, str] | None = None
 
 
 def kept_as(function: Callable[..., Any]) -> str:
@@ -89,15 +96,18 @@ async def resumed(function: Callable[..., Any], options: Options, run_id: str, a
     row, view, later_id = await _paused(journal, run_id)
     await refuse_expired(journal, row, view, options.clock.wall())
     found = await load(function, options, journal, view)
-    decisions = decisions_on(
-        {question.interaction_id: question.tool for question in found.carried.questions}, answer.approve, answer.reject
+    questions = {question.interaction_id: question for question in found.carried.questions}
+    replies = replies_on(
+        questions, answer.approve, answer.reject, answer.actor, answer.arguments, answer.text, answer.reason
     )
-    _require_shown(found.carried, decisions, answer.digest)
-    for name in decisions:
-        actor = answer.actor.get(name) if isinstance(answer.actor, Mapping) else answer.actor
-        refuse_actor(found.answerers.get(name), actor)
+    _require_shown(found.carried, replies, answer.digest)
+    for name, reply in replies.items():
+        refuse_actor(found.answerers.get(name), reply.actor)
+        refuse(questions[name], reply)
+    if edits := edits_of(questions, replies):
+        found = await _edited(run_id, found, edits)
     plan = _plan(options, function, journal, row, found).continued(later_id)
-    return _going_on(plan, options, run_id, found, decisions, answer.actor)
+    return _going_on(plan, options, run_id, found, replies, edits)
 
 
 async def resumable(function: Callable[..., Any], options: Options, run_id: str) -> None:
@@ -118,6 +128,8 @@ async def load(function: Callable[..., Any], options: Options, journal: Journal,
         raise NotResumableHere(run_id, "other_function")
     kept = opened(pause, await _ending(journal, run_id, view.seq), options.keep_pauses)
     call = await _recalled(function, options, run_id, kept)
+    if "context" in kept.left:
+        call.change_context(_context(options, run_id, kept.left["context"]))
     state, carried = await loaded(run_id, call.agent, call.context, kept.left)
     asked = {each.interaction_id: each.digest for each in view.interactions.values() if each.decision is None}
     if asked != {question.interaction_id: question.digest for question in carried.questions}:
@@ -160,7 +172,27 @@ async def _recalled(function: Callable[..., Any], options: Options, run_id: str,
     raise NotResumableHere(run_id, "no_call")
 
 
-def _require_shown(carried: Carried, decisions: Mapping[str, bool], shown: str | Mapping[str, str] | None) -> None:
+def _context(options: Options, run_id: str, kept: Mapping[str, Any]) -> Any:
+    """The context of tools that was kept. Another one would not be what the run paused with."""
+    if options.keep_context is None:
+        raise NotResumableHere(run_id, "context")
+    try:
+        return options.keep_context[1](kept)
+    except Exception as error:  # the application's own
+        raise NotResumableHere(run_id, "context") from error
+
+
+async def _edited(run_id: str, found: Loaded, edits: Mapping[str, Edit]) -> Loaded:
+    """What was found of a paused run, with the arguments that somebody approved instead of those of its calls."""
+    call, state = found.call, found.kept.left["state"]
+    try:
+        again, carried = await edited(state, found.carried, edits, call.agent, call.context)
+    except Exception as error:
+        raise NotResumableHere(run_id, "state") from error
+    return replace(found, state=again, carried=carried)
+
+
+def _require_shown(carried: Carried, decisions: Mapping[str, Reply], shown: str | Mapping[str, str] | None) -> None:
     """Refuse an answer that is about something else than what is asked."""
     if shown is None:
         return
@@ -187,20 +219,16 @@ def _going_on(
     options: Options,
     run_id: str,
     found: Loaded,
-    decisions: Mapping[str, bool],
-    actor: str | Mapping[str, str] | None,
+    replies: Mapping[str, Reply],
+    edits: Mapping[str, Edit],
 ) -> Run:
     async def start() -> Source:
-        for question in found.carried.questions:
-            if question.interaction_id in decisions:
-                decide = found.state.approve if decisions[question.interaction_id] else found.state.reject
-                decide(question.item)
+        decide(found.state, found.carried, replies)
         source = found.call.go_on(found.state, options.reading, found.carried)
-        source.rejected(decisions)
+        source.replied(replies)
         source.belongs_to(run)
         return source
 
-    words = {name: "approved" if approved else "rejected" for name, approved in decisions.items()}
-    beginning = Beginning(run_id, found.kept.agent, found.kept.said, words, actor)
+    beginning = beginning_of(run_id, found.kept.agent, found.kept.said, replies, edits)
     run = Run(plan, start, outside(), beginning)
     return run

@@ -99,7 +99,9 @@ class Interaction:
     """A question to a person. ``decision`` is None while it waits.
 
     ``details`` are exactly what is asked, None where the application discloses none; ``approve_blind`` says that it
-    lets people approve even so.
+    lets people approve even so. ``takes`` and ``options_in`` say what an answer may carry, as in
+    :class:`~agents_progress.answers.Asked`. ``edited_from`` is the digest of what was asked before somebody put other
+    arguments in its place.
     """
 
     interaction_id: str
@@ -113,6 +115,14 @@ class Interaction:
     decision: str | None = None
     actor: str | None = None
     approve_blind: bool = False
+    takes: dict[str, bool] | None = None
+    options_in: str | None = None
+    edited_from: str | None = None
+
+    @property
+    def edited(self) -> bool:
+        """Whether other arguments were approved than those that were asked about."""
+        return self.decision is not None and self.edited_from is not None
 
     @property
     def approvable(self) -> bool:

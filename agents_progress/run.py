@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Generator, Mapping, Sequence
 from contextvars import Context
 from itertools import count
 from math import isfinite
 from types import TracebackType
 from typing import Any, Self
 
+from agents_progress.answers import Edit, Reply, by_question, edits_of, refuse
 from agents_progress.claim import next_run_id
 from agents_progress.control import controlled
 from agents_progress.errors import (
@@ -27,7 +28,7 @@ from agents_progress.owner import Owner, Start
 from agents_progress.pausing import expired
 from agents_progress.payloads import CancelAnswer, CancelMode, Decision
 from agents_progress.plan import Beginning, Plan
-from agents_progress.source import CancelledPause, Source
+from agents_progress.source import CancelledPause, Drafts, Source
 from agents_progress.telemetry import RunLogger
 from agents_progress.unicode import valid
 from agents_progress.view import RunView
@@ -149,29 +150,38 @@ class Run:
         approve: str | Sequence[str] = (),
         reject: str | Sequence[str] = (),
         actor: str | Mapping[str, str] | None = None,
+        *,
+        arguments: Mapping[str, Mapping[str, Any]] | None = None,
+        text: str | Mapping[str, str] | None = None,
+        reason: str | Mapping[str, str] | None = None,
     ) -> Run:
         """Answer a paused run's questions, and continue it as a new run of the same task.
 
         ``approve`` and ``reject`` take interaction ids, or ``"all"``; ``actor`` is who decides, or who decides each.
-        Undecided questions stay open: the new run pauses
-        for them again. Raises :exc:`NotPaused`, :exc:`NotRepeatable`, :exc:`UnknownInteraction`, :exc:`AnswerNotUsed`
-        for an expired question and an actor who may not answer, and :exc:`AlreadyResumed` when this run was continued
-        before. When another process was first, awaiting the new run raises it, and nothing was executed.
+        Undecided questions stay open: the new run pauses for them again. ``arguments``, by interaction id, are what is
+        approved in the place of the arguments that were asked about. ``text`` answers a question whose kind takes one;
+        its tool reads it as ``current_run().answer``. It is that of the one question that is decided, or of each by its
+        id. ``reason`` is why, of all or of each: the model gets that of a rejection as the tool's result. Neither is in
+        an event.
+
+        Raises :exc:`NotPaused`, :exc:`NotRepeatable`, :exc:`UnknownInteraction`, :exc:`AnswerNotUsed` for an expired
+        question, an actor who may not answer and what the answer may not carry, and :exc:`AlreadyResumed` when this run
+        was continued before. When another process was first, awaiting the new run raises it, and nothing was executed.
         """
         self._same_loop()
         source = self._paused()
         if not source.repeatable:
             raise NotRepeatable(f"run {self.id} was followed, not started here; decorate its function to resume it")
-        decisions = decisions_on(source.questions, approve, reject)
-        self._refuse_answer(source, decisions, actor)
+        replies = replies_on(source.questions, approve, reject, actor, arguments, text, reason)
+        self._refuse_answer(source, replies)
+        edits = edits_of(source.questions, replies)
 
         async def start() -> Source:
-            again = source.repeat(decisions)
+            again = await source.repeat(replies, edits)
             again.belongs_to(self.continued)
             return again
 
-        words = {name: "approved" if approved else "rejected" for name, approved in decisions.items()}
-        return self._continue(source, start, words, actor)
+        return self._continue(start, beginning_of(self.id, source.agent, source.restated(), replies, edits))
 
     # Reports from inside the run; callable from any thread.
 
@@ -208,26 +218,23 @@ class Run:
             raise NotPaused(f"run {self.id} is {self.view.status}; only a paused run can be answered")
         return self.source
 
-    def _continue(
-        self, source: Source, start: Start, decisions: Mapping[str, str], actor: str | Mapping[str, str] | None
-    ) -> Run:
+    def _continue(self, start: Start, beginning: Beginning) -> Run:
         plan = self._owner.plan.continued(next_run_id(self.id))
-        beginning = Beginning(self.id, source.agent, tuple(source.restated()), decisions, actor)
         self.continued = Run(plan, start, self._context, beginning)
         return self.continued
 
-    def _refuse_answer(
-        self, source: Source, decisions: Mapping[str, bool], actor: str | Mapping[str, str] | None
-    ) -> None:
-        """Raise :exc:`AnswerNotUsed` for one that comes too late, which ends the pause, or from whoever may not."""
+    def _refuse_answer(self, source: Source, replies: Mapping[str, Reply]) -> None:
+        """Raise :exc:`AnswerNotUsed` for one that comes too late, which ends the pause, from whoever may not, or that
+        carries what it may not.
+        """
         plan, questions = self._owner.plan, self.view.interactions
         if any(expired(questions[name].expires_at, plan.clock.wall()) for name in source.questions):
             self._end_pause(source, "expired", None)
             raise AnswerNotUsed("expired")
-        if plan.pausing is not None:
-            for name in decisions:
-                by = actor.get(name) if isinstance(actor, Mapping) else actor
-                plan.pausing.refuse(source.questions[name], by)
+        for name, reply in replies.items():
+            if plan.pausing is not None:
+                plan.pausing.refuse(source.questions[name].tool, reply.actor)
+            refuse(source.questions[name], reply)
 
     def _cancel_pause(self, source: Source, actor: str | None) -> CancelAnswer:
         return self._end_pause(source, "cancelled", actor).cancel(actor=actor)
@@ -239,7 +246,8 @@ class Run:
         async def start() -> Source:
             return ended
 
-        return self._continue(source, start, dict.fromkeys(source.questions, decision), actor)
+        words = dict.fromkeys(source.questions, decision)
+        return self._continue(start, Beginning(self.id, source.agent, tuple(source.restated()), words, actor))
 
     def _same_loop(self) -> None:
         if _running_loop() is not self._loop:
@@ -263,8 +271,48 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def decisions_on(
-    questions: Mapping[str, str], approve: str | Sequence[str], reject: str | Sequence[str]
+def replies_on(
+    questions: Collection[str],
+    approve: str | Sequence[str],
+    reject: str | Sequence[str],
+    actor: str | Mapping[str, str] | None,
+    arguments: Mapping[str, Mapping[str, Any]] | None,
+    text: str | Mapping[str, str] | None,
+    reason: str | Mapping[str, str] | None,
+) -> dict[str, Reply]:
+    """Interaction id to what was answered. Raises :exc:`UnknownInteraction` and :exc:`UsageError`."""
+    decisions = _decisions_on(questions, approve, reject)
+    edited = by_question("arguments", arguments, decisions)
+    texts = by_question("text", text, decisions)
+    reasons = reason if isinstance(reason, Mapping) else dict.fromkeys(decisions, reason)
+    return {
+        name: Reply(
+            approved,
+            actor.get(name) if isinstance(actor, Mapping) else actor,
+            edited.get(name),
+            valid(texts.get(name) or "") or None,
+            valid(reasons.get(name) or "") or None,
+        )
+        for name, approved in decisions.items()
+    }
+
+
+def beginning_of(
+    run_id: str, agent: str, drafts: Drafts, replies: Mapping[str, Reply], edits: Mapping[str, Edit]
+) -> Beginning:
+    """What the run says first that goes on from a paused one, on these answers."""
+    return Beginning(
+        run_id,
+        agent,
+        tuple(drafts),
+        {name: reply.decision for name, reply in replies.items()},
+        {name: reply.actor for name, reply in replies.items() if reply.actor is not None},
+        edits=edits,
+    )
+
+
+def _decisions_on(
+    questions: Collection[str], approve: str | Sequence[str], reject: str | Sequence[str]
 ) -> dict[str, bool]:
     """Interaction id to whether it is approved. Raises :exc:`UnknownInteraction` and :exc:`UsageError`."""
     decisions: dict[str, bool] = {}

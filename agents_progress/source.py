@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from agents_progress.answers import Asked, Edit, Reply
 from agents_progress.disclosure import Draft
 from agents_progress.errors import NotRepeatable
 from agents_progress.outcome import Evidence
@@ -89,8 +90,8 @@ class Source(Protocol):
         """Let go of the result and the hooks; late reports are dropped from now on."""
 
     @property
-    def questions(self) -> Mapping[str, str]:
-        """Interaction id to tool, of what a paused run waits for."""
+    def questions(self) -> Mapping[str, Asked]:
+        """What a paused run waits for, by interaction id."""
 
     def restated(self) -> Drafts:
         """The pending calls and questions, to begin a continuing run with."""
@@ -98,8 +99,8 @@ class Source(Protocol):
     def left(self) -> Mapping[str, Any]:
         """What another process needs to go on with it after a pause, as JSON. Raises when it cannot be told."""
 
-    def repeat(self, decisions: Mapping[str, bool]) -> Source:
-        """Start the continuing run, with each decided question approved or rejected."""
+    async def repeat(self, replies: Mapping[str, Reply], edits: Mapping[str, Edit]) -> Source:
+        """Start the continuing run, with each decided question approved, as edited, or rejected."""
 
 
 class CancelledPause:
@@ -108,7 +109,7 @@ class CancelledPause:
     result: Any = None
     live = True
     repeatable = False
-    questions: Mapping[str, str] = {}
+    questions: Mapping[str, Asked] = {}
 
     def __init__(self, agent: str, restated: Drafts) -> None:
         self.agent = agent
@@ -160,6 +161,6 @@ class CancelledPause:
         """Refused: it does not pause."""
         raise NotRepeatable("a cancelled pause cannot be continued")
 
-    def repeat(self, decisions: Mapping[str, bool]) -> Source:
+    async def repeat(self, replies: Mapping[str, Reply], edits: Mapping[str, Edit]) -> Source:
         """Refused: there is no call to repeat."""
         raise NotRepeatable("a cancelled pause cannot be continued")

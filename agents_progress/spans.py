@@ -27,8 +27,9 @@ class Span:
     It starts when it is requested; ``begun`` is when a tool's execution began, None where that was not seen. ``start``
     is None when its events were pruned, ``end`` while no end was seen. ``stated_ms`` is the duration that a tool's own
     report gave. ``above`` is the call it belongs under: the outer one of a nested call, the one that waits for
-    approval. ``reused``: the tool gave what an earlier call had stored. ``tokens`` are those of a model response, each
-    null when not known. ``whole`` is false for what was only heard of at its end.
+    approval. ``reused``: the tool gave what an earlier call had stored. ``edited``: other arguments were approved than
+    those that were asked about. ``tokens`` are those of a model response, each null when not known. ``whole`` is false
+    for what was only heard of at its end.
     """
 
     kind: SpanKind
@@ -44,6 +45,7 @@ class Span:
     note: str | None = None
     summary: str | None = None
     reused: bool = False
+    edited: bool = False
     tokens: dict[str, int | None] | None = None
     whole: bool = True
 

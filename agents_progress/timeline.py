@@ -267,6 +267,7 @@ class Timeline:
         run.questions[interaction_id] = span
         if row.decision is not None and span.open:
             span.state, span.end, span.note = row.decision, at, row.actor
+            span.edited = row.edited
 
     def _guardrail(self, run: _Reading, envelope: Envelope, at: Moment) -> None:
         span = self._add(run, "guardrail", envelope.payload["name"], "tripped", at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextvars import copy_context
+from typing import Final
 
 from agents_progress.claim import follower
 from agents_progress.disclosure import Disclosure, Draft
@@ -67,6 +68,10 @@ async def refuse_expired(journal: Journal, row: RunRow, view: RunView, wall: flo
         raise AnswerNotUsed("expired")
 
 
+_MORE: Final = ("approve_blind", "takes", "options_in", "edited_from")
+"""What a question says in its ``x``."""
+
+
 def restated(view: RunView) -> Iterator[Draft]:
     """The calls and questions that wait, as the log of a paused run has them."""
     for row in view.activities:
@@ -83,5 +88,5 @@ def restated(view: RunView) -> Iterator[Draft]:
         if question.decision is None:
             asked = ("interaction_id", "tool", "title", "kind", "digest", "details", "expires_at")
             known = {name: value for name in asked if (value := getattr(question, name)) is not None}
-            blind = {"x": {"approve_blind": True}} if question.approve_blind else {}
-            yield "approval.wait", {**known, "call_id": question.call_id, **blind}
+            more = {name: value for name in _MORE if (value := getattr(question, name))}
+            yield "approval.wait", {**known, "call_id": question.call_id, **({"x": more} if more else {})}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
 from agents_progress.journal.base import RunRow
 from agents_progress.outcome import RULES, Evidence, Rule
+from agents_progress.plaintext import clean
 from agents_progress.view import RunView
 
 _STATED: Final = ("outcome", "reason", "error", "partial", "completed_anyway", "requested_by")
@@ -29,10 +31,28 @@ def explain(view: RunView, row: RunRow | None, newest: RunRow | None = None) -> 
     ``row`` is what the journal knows of it, None where there is none; ``newest`` is the newest run of its task, when
     that goes on after a pause.
     """
-    found = [*_standing(view), *_ending(view), *_verdict(view), *_open(view)]
+    found = [*_standing(view), *_ending(view), *_verdict(view), *_open(view), *_edited(view)]
     if newest is not None:
         found += [Fact("continued", "as", newest.run_id), Fact("continued", "status", newest.status)]
     return [*found, *(_owner(row) if row is not None else ())]
+
+
+def table(facts: Sequence[Fact]) -> list[str]:
+    """The facts as rows of a table, each about what its row or the nearest one above says first."""
+    width = max(len(clean(fact.name)) for fact in facts)
+    rows, about = [], ""
+    for fact in facts:
+        heading, about = "" if fact.about == about else fact.about, fact.about
+        mark = "  <- decided" if fact.decided else ""
+        rows.append(f"{heading:<10}{clean(fact.name):<{width}}  {clean(_shown(fact.value))}{mark}")
+    return rows
+
+
+def _shown(value: object) -> str:
+    """A text as it is, anything else as JSON; what is not known is a dash."""
+    if value is None or value == []:
+        return "-"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _standing(view: RunView) -> Iterator[Fact]:
@@ -124,6 +144,14 @@ def _open(view: RunView) -> Iterator[Fact]:
     for interaction in view.interactions.values():
         if interaction.decision is None:
             yield Fact("open", interaction.interaction_id, f"waits for an answer: {interaction.title}")
+
+
+def _edited(view: RunView) -> Iterator[Fact]:
+    """Calls that were approved with other arguments than those that were asked about."""
+    for question in view.interactions.values():
+        if question.edited:
+            said = f"arguments edited by {question.actor or 'somebody'}; what was shown: {question.edited_from}"
+            yield Fact("edited", question.interaction_id, said)
 
 
 def _owner(row: RunRow) -> Iterator[Fact]:

@@ -7,7 +7,6 @@ name is given). Times and ids come from a frozen clock, so that the same SDK giv
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import re
 import sys
@@ -20,10 +19,9 @@ from typing import Any
 from agents import set_tracing_disabled
 
 from agents_progress import progress
-from agents_progress.clock import Clock
 from agents_progress.disclosure import Disclosure
 from agents_progress.journal import MemoryJournal
-from agents_progress.testing import no_network
+from agents_progress.testing import frozen_clock, no_network
 
 from . import scenarios as _all_scenarios  # noqa: F401  (importing them fills the table)
 from .registry import SCENARIOS, Scenario
@@ -79,11 +77,9 @@ def _types(run: list[Line]) -> list[str]:
 async def play(scenario: Scenario) -> Performance:
     """Play one scenario, wait until its runs have ended, and read their logs."""
     journal = MemoryJournal()
-    numbers = itertools.count(1)
-    clock = Clock(wall=lambda: 0.0, monotonic=lambda: 0.0, new_id=lambda: f"run-{next(numbers)}")
     stage = Stage()
 
-    @progress.inside(journal=journal, clock=clock, coalesce=None, disclosure=OPEN)
+    @progress.inside(journal=journal, clock=frozen_clock(), coalesce=None, disclosure=OPEN)
     async def body() -> None:
         await scenario.play(stage)
 

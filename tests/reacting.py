@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents_progress.effects.reactions import Accepted, Entry, Grant, Reaction, Reactions, Receipt, Record
-from agents_progress.effects.reactions_memory import MemoryReactionStore
-from agents_progress.effects.reactions_store import ReactionStore
+from agents_progress.effects.reactions.memory import MemoryReactionStore
+from agents_progress.effects.reactions.store import ReactionStore
 from agents_progress.journal import Journal, MemoryJournal
 
 

@@ -26,6 +26,14 @@ TURNS = {
         turn(call("refund", {"order": 1}, call_id="c1"), call("tell", {"who": "ann"}, call_id="c2")),
         turn(text("both")),
     ],
+    "asks for words": [
+        turn(
+            call("clarify", {"question": "which?"}, call_id="c1"),
+            call("pick", {"slots": ["mon", "tue"]}, call_id="c2"),
+            call("refund", {"order": 1}, call_id="c3"),
+        ),
+        turn(text("all said")),
+    ],
     "works asks": [
         turn(call("look", call_id="c1")),
         turn(call("refund", {"order": 1}, call_id="c2")),
@@ -34,6 +42,15 @@ TURNS = {
     "works": [turn(call("look", call_id="c1")), turn(text("never asked for"))],
     "is checked": [turn(text("an answer"))],
     "counts": [turn(call("count", call_id="c1")), turn(text("word " * 200, chunk=5))],
+}
+
+
+SAID: list[Any] = []
+"""What the tools were told."""
+WORDS: dict[str, Any] = {
+    "approval_kinds": {"clarify": "clarification"},
+    "choices": {"pick": "slots"},
+    "disclosure": Disclosure(approval_details="all"),
 }
 
 
@@ -48,7 +65,18 @@ def decorated(scene: str, aloud: str = "", **options: Any) -> Any:
 
     @function_tool(needs_approval=True)
     def refund(order: int, note: str = "") -> str:
+        SAID.append((order, note))
         return "R-0815"
+
+    @function_tool(needs_approval=True)
+    def clarify(question: str) -> str:
+        SAID.append(current_run().answer)
+        return "said"
+
+    @function_tool(needs_approval=True)
+    def pick(slots: list[str]) -> str:
+        SAID.append(current_run().answer)
+        return "picked"
 
     @function_tool(needs_approval=True)
     def tell(who: str) -> str:
@@ -72,7 +100,7 @@ def decorated(scene: str, aloud: str = "", **options: Any) -> Any:
         await go_on.wait()
         return "counted"
 
-    agent = Agent("Clerk", model=ScriptedAPI(TURNS[scene]).model(), tools=[refund, tell, look, count])
+    agent = Agent("Clerk", model=ScriptedAPI(TURNS[scene]).model(), tools=[refund, tell, look, count, clarify, pick])
 
     @progress(**{"disclosure": Disclosure(approval_details=["refund"]), "verify": lambda output: True, **options})
     def serve_a_customer() -> RunResultStreaming:
@@ -94,6 +122,10 @@ async def shown(scene: str, *, ask: bool = False, elsewhere: bool = False, **opt
     return str(outcome.kind)
 
 
+async def said(scene: str, **options: Any) -> str:
+    return f"{await shown(scene, **options)} {SAID}"
+
+
 async def kept(url: str, scene: str = "asks") -> str:
     """A run of a journal that others look at and answer; it lives until SIGUSR1."""
     journal, over = open_journal(url), asyncio.Event()
@@ -112,6 +144,7 @@ async def kept(url: str, scene: str = "asks") -> str:
 SCENES: dict[str, Callable[..., Coroutine[Any, Any, str]]] = {
     "asks": lambda: shown("asks", ask=True),
     "asks twice": lambda: shown("asks twice", ask=True),
+    "asks for words": lambda: said("asks for words", ask=True, **WORDS),
     "asks blind": lambda: shown("asks twice", ask=True, approve_blind=["tell"]),
     "asks nobody": lambda: shown("asks"),
     "asks elsewhere": lambda: shown("asks", ask=True, elsewhere=True),

@@ -342,7 +342,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"chat": "c1", "id": "k", "say": 5}, "arguments.message: string_type"),
     (answers(["r1/ask-1/", "r2/ask-1/"]), "all of one run"),
     (answers([f"r1/ask-{n}/" for n in range(MOST_ANSWERS + 1)]), f"at most {MOST_ANSWERS}"),
-    (answers(["r1/ask-1/"], why="x" * 2001), "at most 2000 characters"),
     (answers(["r1/ask-1/"], why="\0"), "reason"),
     ({"chat": "c1", "id": "k", "answers": [{"to": "r1/a/", "ok": True}, {"to": "r1/a/", "ok": False}]}, "both"),
 ]
@@ -622,6 +621,35 @@ async def test_what_was_not_shown_can_be_rejected_and_not_approved(journal: Memo
         ids = (await post(ada, says("c2")))[-1]["ids"]
         assert (await post(ada, answers(ids, conversation="c2")))[-1] == {"e": "done"}
     assert DID == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ok", "why", "stored"),
+    [
+        ("approval", True, "fine", {"reason": "fine"}),
+        ("approval", False, "too dear", {"reason": "too dear"}),
+        ("clarification", True, "the blue one", {"text": "the blue one"}),
+        ("clarification", False, "no idea", {"reason": "no idea"}),
+        ("recovery", True, "try again", {"text": "try again"}),
+        ("recovery", True, "", {}),
+        ("clarification", True, None, "answer_missing"),
+        ("clarification", True, "x" * 5000, "answer_too_long"),
+        ("approval", False, "x" * 5000, "answer_too_long"),
+    ],
+)
+async def test_the_reason_of_an_approval_is_its_text_where_the_question_takes_one(
+    journal: MemoryJournal, kind: str, ok: bool, why: str | None, stored: dict[str, str] | str
+) -> None:
+    chat = chat_of(asks("a"), turn(text("ok")), approval_kinds={"danger": kind})
+    async with living(runs_app(journal, by_token, bridges=[Plain(chat)])) as app, caller(app) as ada:
+        ids = (await post(ada, says()))[-1]["ids"]
+        answer = await ada.post("/api/plain", json=answers(ids, ok=ok, why=why))
+        if isinstance(stored, str):
+            assert (answer.status_code, code(answer)) == (422, stored)
+            return
+        assert told(answer)[-1] == {"e": "done"}
+    (request,) = await journal.requests([ids[0].split("/")[0]])
+    assert {name: request.body[name] for name in ("reason", "text") if name in request.body} == stored
 
 
 async def test_an_answer_that_comes_too_late_or_from_others_is_refused(journal: MemoryJournal) -> None:

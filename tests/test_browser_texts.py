@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from agents_progress import render
-from agents_progress.labels import LABELS, REFUSAL_LABELS, age, label
+from agents_progress.answers import TEXTS, options_of
+from agents_progress.labels import LABELS, REFUSAL_LABELS, age, label, refusal
 from agents_progress.messages import LANGUAGES, Language
 from agents_progress.plaintext import UNSAFE, clean
-from agents_progress.rows import Activity
+from agents_progress.rows import Activity, Interaction
 from agents_progress.view import RunView
 from tests.browser.feeds import PARTS, Feed, as_json, many
 from tests.browser.node import PAGE, driven, needs_node, node
@@ -222,12 +223,33 @@ def test_an_age_and_a_number_of_steps_are_said_alike(language: Language, tmp_pat
 
 
 def test_what_was_refused_is_said_by_its_code_and_anything_else_is_not_known(tmp_path: Path) -> None:
-    codes = [*REFUSAL_LABELS, "bad_fields", "constructor", "__proto__", "\x1b[2J"]
-    asked = [{"what": "refusal", "code": code, "language": "en"} for code in codes]
-    expected = [clean(label(REFUSAL_LABELS.get(code, "refusal_other"), "en", code=code)) for code in codes]
+    codes = [*REFUSAL_LABELS, "busy", "constructor", "__proto__", "\x1b[2J"]
+    names = ["to", "\x1b[2J"]
+    asked = [{"what": "refusal", "code": code, "names": names, "language": "en"} for code in codes]
+    expected = [clean(refusal(code, "en", {"names": names})) for code in codes]
     assert driven("texts.mjs", asked, tmp_path) == expected
     others = [{"what": "refusal", "kind": kind, "language": "zh"} for kind in ("TypeError", "BadSnapshot")]
     assert driven("texts.mjs", others, tmp_path) == [label("not_reached", "zh"), label("page_outdated", "zh")]
+
+
+# What an answer may carry.
+
+
+def test_what_a_question_takes_is_known_alike(tmp_path: Path) -> None:
+    listed = ('["a", 1, 1.0, true, null, {"x": 1}, 12345678901234567890]', '"mon"', "[]", "{}", "3")
+    shown = [None, "", "cut {", "[]", "null", *(f'{{"slots": {each}, "note": ["b"]}}' for each in listed)]
+    rows = [
+        Interaction("ask-1", None, "pick", "Pick", kind, details=details, options_in=options_in, takes=takes)
+        for kind in (*TEXTS, "constructor")
+        for details in shown
+        for options_in in ("slots", "none", None)
+        for takes in (None, {}, {"slots": True})
+    ]
+    asked = [{"what": "question", "row": asdict(row)} for row in rows]
+    for row, said in zip(rows, driven("texts.mjs", asked, tmp_path), strict=True):
+        options = list(options_of(row.details, row.options_in))
+        editable = row.details is not None and row.takes is not None
+        assert said == {"text": TEXTS.get(row.kind, "refused"), "options": options, "editable": editable}, row
 
 
 # Sources.

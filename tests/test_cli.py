@@ -401,6 +401,7 @@ def test_every_command_that_touches_a_journal_can_be_told_which(command: Command
         "prune",
         "effects",
         "resolve",
+        "reactions",
         "serve",
         "doctor",
         "demo",

@@ -16,6 +16,7 @@ from staging import stored
 from agents_progress import Disclosure, progress
 from agents_progress.decorate import Decorated
 from agents_progress.journal import Journal, open_journal
+from agents_progress.labels import LABELS
 from agents_progress.testing import ScriptedAPI, call, text, turn
 from tests.commands import Command, refused
 
@@ -165,3 +166,47 @@ def test_the_doctor_says_what_a_deploy_would_strand(
     refused(command(*ask), "no function under @progress")
     assert store.ask(lambda journal: journal.pause(run_id)) == before, "nothing was used up"
     assert store.ask(lambda journal: journal.run(f"{run_id}.2")) is None
+
+
+# What an answer carries.
+
+
+def test_an_answer_carries_arguments_a_text_and_a_reason(store: Store, command: Command) -> None:
+    run_id = store.paused(**SHOWN, approval_kinds={"danger": "clarification"})
+    approve = ("answer", run_id, "ask-1", "--approve", "--digest", store.digest(run_id), "--journal", store.url)
+    said = {
+        (): "This is approved with an answer in words; give one",
+        ("--text", "x", "--arguments", '{"who": 1}'): "The tool has no such arguments: who",
+        ("--text", "x", "--arguments", "[]"): "The arguments are not one JSON object",
+    }
+    for more, sentence in said.items():
+        refusal = command(*approve, *more)
+        assert (refusal.code, refusal.out) == (1, f"{sentence}\n")
+    assert command(*approve, "--arguments", "{").code == 2
+    given = ("--text", "the blue one", "--reason", "because", "--arguments", '{"what": "y"}', "--actor", "mei")
+    assert command(*approve, *given).out == f"{LABELS['answer_kept']['en']}\n"
+    (request,) = store.ask(lambda journal: journal.requests([run_id]))
+    assert request.body == {
+        "decision": "approved",
+        "actor": "mei",
+        "digest": store.digest(run_id),
+        "arguments": {"what": "y"},
+        "text": "the blue one",
+        "reason": "because",
+    }
+
+
+def test_the_options_of_a_choice_are_shown_before_one_is_chosen(store: Store, command: Command) -> None:
+    async def pause(journal: Journal) -> str:
+        options: dict[str, Any] = {**SHOWN, "choices": {"danger": "what"}}
+        run = work_of(turn(call("danger", {"what": ["mon", "tue it's"]})), journal=journal, **options)()
+        await run
+        await run.closed()
+        return run.id
+
+    run_id = store.ask(pause)
+    shown = command("answer", run_id, "ask-1", "--approve", "--journal", store.url)
+    assert "--text mon\n" in shown.out and """--text 'tue it'"'"'s'\n""" in shown.out
+    approve = ("answer", run_id, "ask-1", "--approve", "--digest", store.digest(run_id), "--journal", store.url)
+    assert command(*approve, "--text", "wed").out == f"{LABELS['refusal_no_option']['en']}\n"
+    assert command(*approve, "--text", "tue it's").code == 0

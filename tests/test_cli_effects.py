@@ -12,7 +12,7 @@ import pytest
 
 from agents_progress.effects.entry import Begun, Happened, Stored, Uncertain
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_sqlite import SQLiteLedger
+from agents_progress.effects.ledger.sqlite import SQLiteLedger
 from agents_progress.plaintext import cell_count
 from agents_progress.testing.ledger_contract import begun, effect
 from tests.commands import Command, refused
@@ -113,7 +113,7 @@ def test_what_others_wrote_is_shown_as_text_and_cut_to_its_column(command: Comma
 
 
 def test_effects_of_a_database_are_listed_and_resolved(command: Command, store: Store) -> None:  # noqa: F811
-    from agents_progress.effects.ledger_postgres import PostgresLedger
+    from agents_progress.effects.ledger.postgres import PostgresLedger
 
     assert command("effects", "--journal", store.url).out.startswith("no effects are recorded in postgresql://")
     ledger = PostgresLedger(store.url)

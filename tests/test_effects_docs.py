@@ -10,7 +10,8 @@ import pytest
 from agents_progress import cli, errors
 from agents_progress.effects import entry, once
 from agents_progress.effects.ledger import Ledger
-from agents_progress.labels import LABELS, TOLD
+from agents_progress.effects.words import TOLD
+from agents_progress.labels import LABELS
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "effects.md").read_text(encoding="utf-8")

@@ -14,14 +14,14 @@ from staging import log_of, scripted, started
 from agents_progress import RunView, current_run, progress
 from agents_progress.effects.entry import Happened
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
-from agents_progress.effects.ledger_sqlite import SQLiteLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
+from agents_progress.effects.ledger.sqlite import SQLiteLedger
 from agents_progress.effects.once import effect_key, once, worded
 from agents_progress.effects.places import ledger_beside, open_ledger
+from agents_progress.effects.words import TOLD
 from agents_progress.errors import EffectUncertain, UsageError
 from agents_progress.journal import MemoryJournal
 from agents_progress.journal.sqlite import SQLiteJournal
-from agents_progress.labels import TOLD
 from agents_progress.render import activity_line
 from agents_progress.run import Run
 from agents_progress.testing import call, http_error, text, turn

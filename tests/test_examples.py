@@ -31,6 +31,13 @@ second process: succeeded: Refunded.
 a second answer is refused
 refunded: True
 """,
+    "approval_with_words": """\
+without a text: answer_missing, and still waiting
+asked: Pay {"to": "Ada", "eur": 120}
+  (pays 12 EUR to Ada)
+succeeded: Paid 12 EUR for the blue one.
+approved with other arguments by bo: True, {"to": "Ada", "eur": 12}
+""",
     "cancel": """\
 asked: accepted
 asked again: already_cancelling

@@ -30,6 +30,8 @@ from agents_progress.run import Run
 from agents_progress.sdk.origins import PLACES
 from agents_progress.testing import (
     ScriptedAPI,
+    Turn,
+    assert_ending,
     call,
     connection_error,
     cut,
@@ -38,6 +40,7 @@ from agents_progress.testing import (
     hang_up,
     http_error,
     raw_turn,
+    run_script,
     text,
     turn,
 )
@@ -128,27 +131,36 @@ def of(agent: Agent[Any], **options: Any) -> Run:
 ONE = turn(text("hello"))
 ASK_B = turn(call("ask_b", ['{"input": "x"}']))
 
+SERVICE: dict[str, tuple[Turn, str]] = {
+    "a connection that fails": (connection_error(), "connection"),
+    "a connection that breaks": (turn(text("hel", cut())), "connection"),
+    "a stream that stops": (turn(text("hel", hang_up())), "model_behavior"),
+    "bytes that are no JSON": (raw_turn("{no json"), "bad_response"),
+    "401": (http_error(401), "authentication"),
+    "404": (http_error(404), "not_found"),
+    "409": (http_error(409), "conflict"),
+    "418": (http_error(418), "bad_request"),
+    "429": (http_error(429), "rate_limit_exceeded"),
+    "429 for ever": (http_error(429, code="insufficient_quota"), "insufficient_quota"),
+    "too long": (http_error(400, code="context_length_exceeded"), "context_length_exceeded"),
+    "500": (http_error(500), "server_error"),
+    "a failed response": (turn(text("a"), failed("server_error")), "server_error"),
+    "an image": (turn(text("a"), failed("image_too_large")), "invalid_image"),
+    "a policy": (turn(text("a"), error("bio_policy")), "policy_violation"),
+    "a new code": (turn(text("a"), failed("brand_new")), "model_failed"),
+    "a new code of an error event": (turn(text("a"), error("brand_new")), "model_failed"),
+    "a code that looks like ours": (turn(failed("hook_error")), "model_failed"),
+}
+
+
+@pytest.mark.parametrize("name", SERVICE)
+def test_a_failure_of_the_model_service_has_its_code(name: str) -> None:
+    answer, code = SERVICE[name]
+    assert_ending(run_script(Agent("A"), [answer], "hi"), "failed", code=code)
+
+
 CASES: dict[str, tuple[Callable[[], Run], str]] = {
-    # The model service.
-    "a connection that fails": (lambda: started(scripted(connection_error())), "connection"),
-    "a connection that breaks": (lambda: started(scripted(turn(text("hel", cut())))), "connection"),
     "a model of the application's own": (lambda: started(Agent(name="A", model=OwnModel())), "connection"),
-    "a stream that stops": (lambda: started(scripted(turn(text("hel", hang_up())))), "model_behavior"),
-    "bytes that are no JSON": (lambda: started(scripted(raw_turn("{no json"))), "bad_response"),
-    "401": (lambda: started(scripted(http_error(401))), "authentication"),
-    "404": (lambda: started(scripted(http_error(404))), "not_found"),
-    "409": (lambda: started(scripted(http_error(409))), "conflict"),
-    "418": (lambda: started(scripted(http_error(418))), "bad_request"),
-    "429": (lambda: started(scripted(http_error(429))), "rate_limit_exceeded"),
-    "429 for ever": (lambda: started(scripted(http_error(429, code="insufficient_quota"))), "insufficient_quota"),
-    "too long": (lambda: started(scripted(http_error(400, code="context_length_exceeded"))), "context_length_exceeded"),
-    "500": (lambda: started(scripted(http_error(500))), "server_error"),
-    "a failed response": (lambda: started(scripted(turn(text("a"), failed("server_error")))), "server_error"),
-    "an image": (lambda: started(scripted(turn(text("a"), failed("image_too_large")))), "invalid_image"),
-    "a policy": (lambda: started(scripted(turn(text("a"), error("bio_policy")))), "policy_violation"),
-    "a new code": (lambda: started(scripted(turn(text("a"), failed("brand_new")))), "model_failed"),
-    "a new code of an error event": (lambda: started(scripted(turn(text("a"), error("brand_new")))), "model_failed"),
-    "a code that looks like ours": (lambda: started(scripted(turn(failed("hook_error")))), "model_failed"),
     "a chat that fails": (
         lambda: started(Agent(name="A", model=ScriptedAPI([turn(failed("server_error"))]).chat_model())),
         "server_error",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from agents_progress.effects.entry import Busy, Stored
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
-from agents_progress.effects.ledger_sqlite import SQLiteLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
+from agents_progress.effects.ledger.sqlite import SQLiteLedger
 from agents_progress.effects.places import ledger_beside, open_ledger
-from agents_progress.errors import JournalUnavailable, JournalUnreadable, UnknownJournalURL, UsageError
+from agents_progress.errors import UnknownJournalURL, UsageError
 from agents_progress.journal import MemoryJournal, open_journal, sqlite_file
 from agents_progress.testing.ledger_contract import LedgerContract, begun, effect
 from tests.test_postgres_journal import Store, server, store  # noqa: F401 - fixtures
@@ -51,7 +49,7 @@ class TestSQLiteLedger(LedgerContract):
 class TestPostgresLedger(LedgerContract):
     @pytest.fixture
     def ledger(self, store: Store) -> Iterator[Ledger]:  # noqa: F811
-        from agents_progress.effects.ledger_postgres import PostgresLedger
+        from agents_progress.effects.ledger.postgres import PostgresLedger
 
         ledger = PostgresLedger(store.url)
         yield ledger
@@ -59,7 +57,7 @@ class TestPostgresLedger(LedgerContract):
 
     @pytest.fixture
     def reopened(self, store: Store) -> Iterator[Ledger]:  # noqa: F811
-        from agents_progress.effects.ledger_postgres import PostgresLedger
+        from agents_progress.effects.ledger.postgres import PostgresLedger
 
         ledger = PostgresLedger(store.url)
         yield ledger
@@ -117,61 +115,13 @@ def test_a_file_is_its_owners_alone_and_a_journal_of_an_older_release_gets_its_t
     ledger.close()
 
 
-def test_somebody_elses_file_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "theirs.db"
-    theirs = sqlite3.connect(path)
-    theirs.execute("CREATE TABLE things (thing)")
-    theirs.commit()
-    theirs.close()
-    before = path.read_bytes()
-    ledger = SQLiteLedger(path)
-    with pytest.raises(JournalUnreadable):
-        ledger.begin(effect())
-    ledger.close()
-    assert path.read_bytes() == before
-
-
-def test_a_ledger_of_another_version_is_refused(tmp_path: Path) -> None:
-    ledger = SQLiteLedger(tmp_path / "e.db")
-    begun(ledger, effect())
-    ledger.close()
-    later = sqlite3.connect(tmp_path / "e.db")
-    later.execute("UPDATE progress_ledger SET version = 2")
-    later.commit()
-    later.close()
-    ledger = SQLiteLedger(tmp_path / "e.db")
-    with pytest.raises(JournalUnreadable, match="version 2"):
-        ledger.begin(effect())
-    ledger.close()
-
-
-def test_a_file_is_asked_whether_it_holds_a_ledger_without_being_made(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    ledger = SQLiteLedger(path)
-    assert not ledger.exists()
-    assert list(tmp_path.iterdir()) == []
-    sqlite_file.connect(str(path), create=True).close()
-    assert not ledger.exists()
-    journal = sqlite_file.connect(str(path), create=False)
-    assert not {name for (name,) in journal.execute("SELECT name FROM sqlite_master") if name.startswith("progress")}
-    journal.close()
-    ledger.close()
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    ledger = SQLiteLedger(tmp_path / "none" / "e.db")
-    with pytest.raises(JournalUnavailable, match="none"):
-        ledger.begin(effect())
-    ledger.close()
-
-
 def test_a_forked_process_opens_its_own_connections(tmp_path: Path) -> None:
     ledger = SQLiteLedger(tmp_path / "e.db")
     hold = begun(ledger, effect())
     code = f"""
 import os, warnings
 warnings.simplefilter("ignore")
-from agents_progress.effects.ledger_sqlite import SQLiteLedger
+from agents_progress.effects.ledger.sqlite import SQLiteLedger
 from agents_progress.testing.ledger_contract import begun, effect
 ledger = SQLiteLedger({str(tmp_path / "f.db")!r})
 begun(ledger, effect("before"))
@@ -189,11 +139,8 @@ ledger.close()
     ledger.close()
 
 
-# What only a server can do.
-
-
 def test_a_connection_that_was_lost_while_it_idled_is_made_anew(store: Store) -> None:  # noqa: F811
-    from agents_progress.effects.ledger_postgres import PostgresLedger
+    from agents_progress.effects.ledger.postgres import PostgresLedger
 
     ledger = PostgresLedger(store.url)
     hold = begun(ledger, effect())
@@ -207,23 +154,3 @@ def test_a_connection_that_was_lost_while_it_idled_is_made_anew(store: Store) ->
     assert ledger.succeed(hold, "1")
     assert ledger.begin(effect()) == Stored("1")
     ledger.close()
-
-
-def test_a_server_that_is_away_is_named_without_its_password() -> None:
-    pytest.importorskip("psycopg", reason="the postgres extra is not installed")
-    ledger = open_ledger("postgresql://ada:secret@127.0.0.1:1/x")
-    with pytest.raises(JournalUnavailable, match=r"127\.0\.0\.1:1/x") as raised:
-        ledger.begin(effect())
-    assert "secret" not in f"{raised.value} {ledger!r}"
-    ledger.close()
-
-
-def test_many_nodes_that_begin_at_once_make_the_tables_once(store: Store) -> None:  # noqa: F811
-    from agents_progress.effects.ledger_postgres import PostgresLedger
-
-    nodes = [PostgresLedger(store.url) for _ in range(8)]
-    with ThreadPoolExecutor(8) as threads:
-        answers = list(threads.map(lambda node: node.begin(effect()), nodes))
-    assert sorted(type(answer).__name__ for answer in answers) == ["Begun"] + ["Busy"] * 7
-    for node in nodes:
-        node.close()

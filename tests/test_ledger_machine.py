@@ -21,7 +21,7 @@ from agents_progress.effects import flow as flow_module
 from agents_progress.effects.entry import DidNotHappen, Effect, Finding, Happened, Hold, StillUnknown
 from agents_progress.effects.flow import Asking, Ended, Flow, Once, Running, Step
 from agents_progress.effects.keys import digest
-from agents_progress.effects.ledger_memory import MemoryLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.outputs import adapter_of, restored, stored
 from agents_progress.errors import EffectConflict, EffectErased, EffectUncertain, JournalUnavailable
 

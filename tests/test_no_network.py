@@ -32,3 +32,10 @@ def test_no_network_can_let_this_machine_through_and_is_undone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, no_network(loopback=True):
         socket.create_connection(server.getsockname(), timeout=1).close()
     assert (socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo) == before
+
+
+def test_no_network_knows_a_host_that_is_given_as_bytes() -> None:
+    with pytest.raises(NetworkReached, match=r"tried to look up 'example\.org'"), no_network():
+        socket.getaddrinfo(b"example.org", 80)
+    with no_network(loopback=True):
+        assert socket.getaddrinfo(b"localhost", 80)

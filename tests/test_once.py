@@ -27,9 +27,10 @@ from agents_progress.effects.entry import (
     erased,
 )
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
-from agents_progress.effects.ledger_sqlite import SQLiteLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
+from agents_progress.effects.ledger.sqlite import SQLiteLedger
 from agents_progress.effects.once import effect_key, once, worded
+from agents_progress.effects.words import TOLD
 from agents_progress.errors import (
     EffectBusy,
     EffectConflict,
@@ -40,7 +41,6 @@ from agents_progress.errors import (
     NotDecoratable,
     UsageError,
 )
-from agents_progress.labels import TOLD
 
 
 class Clock:

@@ -230,6 +230,125 @@ async def test_an_approval_inside_a_nested_agent_is_answered_in_another_process(
     assert view.issues == [] and set(view.tools.values()) == {"returned"}
 
 
+# The context of tools.
+
+
+@dataclass
+class Basket:
+    """A context that the body cannot make anew: tools have changed it."""
+
+    items: list[str]
+    token: str
+
+
+def basket_json(basket: Basket) -> dict[str, Any]:
+    return {"items": basket.items}
+
+
+def basket_from(kept: Any) -> Basket:
+    return Basket(list(kept["items"]), token="fresh")
+
+
+KEPT = basket_json, basket_from
+
+
+def shopping(world: World, outer: list[Any], inner: list[Any], **options: Any) -> Decorated[...]:
+    """A function whose tools, one of them a nested agent's, change their context."""
+
+    @function_tool
+    def put(context: RunContextWrapper[Basket], item: str) -> str:
+        context.context.items.append(item)
+        return "ok"
+
+    @function_tool(needs_approval=True)
+    def pay(context: RunContextWrapper[Basket]) -> str:
+        world.did.append(f"{context.context.token} pays {', '.join(context.context.items)}")
+        return "paid"
+
+    inner_api, outer_api = ScriptedAPI(inner), ScriptedAPI(outer)
+
+    @progress(journal=world.journal, keep_pauses=True, **{"keep_context": KEPT, **options})
+    def shop() -> RunResultStreaming:
+        cashier = Agent(name="Cashier", model=inner_api.model(), tools=[put, pay])
+        till = cashier.as_tool("till", "Pays.")
+        agent = Agent(name="Shop", model=outer_api.model(), tools=[put, pay, till])
+        return Runner.run_streamed(agent, "hi", context=Basket(["bread"], token="first"))
+
+    return shop
+
+
+ASKS = [turn(call("put", {"item": "tea"}, call_id="p1")), turn(call("pay", {}, call_id="p2"))]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+async def test_a_context_is_kept_as_the_application_says_and_made_again_elsewhere(
+    worlds: Callable[[], World], nested: bool
+) -> None:
+    first, second = worlds(), worlds()
+    outer, inner = ([turn(call("till", {"input": "?"}, call_id="o1"))], ASKS) if nested else (ASKS, [])
+    run = shopping(first, outer, inner)()
+    assert (await run).kind == "paused"
+    await run.closed()
+    pause = await first.journal.pause(run.id)
+    assert pause is not None
+    kept = json.loads(pause.body)["left"]
+    assert kept["context"] == {"items": ["bread", "tea"]}
+    assert "bread" not in json.dumps(kept["state"]), "it is kept once"
+    later = await shopping(second, [turn(text("ok"))], [turn(text("ok"))]).resume(run.id, approve="all", actor="mei")
+    assert (await later).kind == "succeeded"
+    assert second.did == ["fresh pays bread, tea"]
+    assert "fresh" not in json.dumps([envelope.payload for envelope in (await log_of(later)).envelopes])
+
+
+async def test_a_run_that_pauses_again_keeps_its_context_as_it_is_then(worlds: Callable[[], World]) -> None:
+    first, second, third = worlds(), worlds(), worlds()
+    run = shopping(first, ASKS, [])()
+    await run
+    await run.closed()
+    again = [turn(call("put", {"item": "jam"}, call_id="p3")), turn(call("pay", {}, call_id="p4"))]
+    later = await shopping(second, again, []).resume(run.id, approve="all")
+    assert (await later).kind == "paused"
+    await later.closed()
+    last = await shopping(third, [turn(text("ok"))], []).resume(later.id, approve="all")
+    assert (await last).kind == "succeeded"
+    assert third.did == ["fresh pays bread, tea", "fresh pays bread, tea, jam"]
+
+
+@pytest.mark.parametrize("as_json", [lambda basket: 1 / 0, lambda basket: basket.items, lambda basket: {"items": {1}}])
+async def test_a_context_that_cannot_be_kept_leaves_the_pause_to_the_process_that_holds_it(
+    worlds: Callable[[], World], caplog: pytest.LogCaptureFixture, as_json: Any
+) -> None:
+    world = worlds()
+    run = shopping(world, [*ASKS, turn(text("ok"))], [], keep_context=(as_json, basket_from))()
+    assert (await run).kind == "paused" and await world.journal.pauses() == []
+    assert [record.message for record in caplog.records if "only this process" in record.message] != []
+    assert len(caplog.records) == 1
+    assert (await run.resume(approve="all")).kind == "succeeded"
+    assert world.did == ["first pays bread, tea"]
+
+
+async def test_a_context_that_cannot_be_made_again_is_refused_and_the_run_still_waits(
+    worlds: Callable[[], World],
+) -> None:
+    world = worlds()
+    run = shopping(world, ASKS, [])()
+    await run
+    await run.closed()
+    for pair in (None, (basket_json, lambda kept: kept["coupons"])):
+        with pytest.raises(NotResumableHere, match="give `keep_context` the pair") as refused:
+            await shopping(world, [], [], keep_context=pair).resume(run.id, approve="all")
+        assert refused.value.code == "context"
+    assert await world.journal.pauses() == [run.id] and world.did == []
+    later = await shopping(world, [turn(text("ok"))], []).resume(run.id, approve="all")
+    assert (await later).kind == "succeeded"
+
+
+@pytest.mark.parametrize("wrong", [basket_json, (basket_json,), (basket_json, "x"), [basket_json, basket_from]])
+def test_what_keeps_a_context_is_a_pair_of_functions(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="keep_context is a pair"):
+        progress(keep_context=wrong)
+
+
 # What is not used up.
 
 

@@ -25,7 +25,8 @@ if sys.platform != "win32":
 WAITS = LABELS["still_waits"]["en"]
 FIRST, SECOND, LATE = (LABELS[name]["en"] for name in ("stop_after_turn", "stop_at_once", "stop_too_late"))
 TERMS = ["xterm-256color", "dumb"]
-ENTER = "[a]pprove, [r]eject, [s]kip:"
+ENTER = "[a]pprove, [e]dit, [r]eject, [s]kip:"
+ENTER_AS_IT_IS = "[a]pprove, [r]eject, [s]kip:"
 ENTER_HIDDEN = "[r]eject, [s]kip:"
 
 
@@ -63,6 +64,8 @@ def test_what_is_not_shown_cannot_be_approved_and_what_was_left_is_not_asked_aga
     with Terminal(*child("asks twice")) as terminal:
         terminal.until(ENTER)
         terminal.type("Reject\n")
+        terminal.until(LABELS["prompt_reason"]["en"])
+        terminal.type("\n")
         terminal.until(LABELS["not_shown"]["en"])
         terminal.until(ENTER_HIDDEN)
         for wrong in ("a", "approve", "y", ""):
@@ -81,10 +84,40 @@ def test_what_is_not_shown_is_approved_where_the_application_lets_it() -> None:
         terminal.until(ENTER)
         terminal.type("a\n")
         terminal.until("lets it be approved")
-        terminal.until(ENTER)
+        terminal.until(ENTER_AS_IT_IS)
         terminal.type("a\n")
         assert terminal.end() == 0
         assert last(terminal) == "succeeded"
+
+
+def test_a_person_answers_in_words_chooses_by_number_and_edits_what_is_approved() -> None:
+    """A line after what it answers; what does not fit is told, and asked for again."""
+    enter = {name: by_language["en"] for name, by_language in LABELS.items()}
+    dialogue = [
+        (ENTER, "a"),
+        (enter["prompt_text"], ""),
+        (enter["refusal_text_missing"], None),
+        (enter["prompt_text"], "the blue one"),
+        (ENTER, "a"),
+        ("  2. tue", None),
+        (enter["prompt_option"], "3"),
+        (enter["refusal_no_option"], None),
+        (enter["prompt_option"], "2"),
+        (ENTER, "e"),
+        (enter["prompt_arguments"], '{"order": 1, "note"'),
+        (enter["refusal_no_object"], None),
+        (enter["prompt_arguments"], '{"order": 1, "to": "x"}'),
+        ("The tool has no such arguments: to", None),
+        (enter["prompt_arguments"], '{"order": 2, "note": "half of it"}'),
+    ]
+    with Terminal(*child("asks for words")) as terminal:
+        for shown, typed in dialogue:
+            terminal.until(shown)
+            if typed is not None:
+                terminal.type(f"{typed}\n")
+        assert terminal.end() == 0
+        assert last(terminal) == "succeeded ['the blue one', 'tue', (2, 'half of it')]"
+        assert "Approved: Refund (refund) · arguments edited by terminal" in terminal.text
 
 
 @pytest.mark.parametrize("leave", ["s\n", "\x04"])
@@ -113,6 +146,8 @@ def test_what_was_typed_before_the_question_was_there_answers_nothing() -> None:
         terminal.signal(signal.SIGUSR1)
         terminal.until(ENTER)
         terminal.type("r\n")
+        terminal.until(LABELS["prompt_reason"]["en"])
+        terminal.type("\n")
         assert terminal.end() == 0
         assert "! refused: Refund" in terminal.text and "returned: Refund" not in terminal.text
 
@@ -339,7 +374,7 @@ async def test_tail_answers_a_question_on_a_server_with_the_digest_of_what_was_s
     def person(url: str) -> str:
         with Terminal("-m", "agents_progress", "tail", url, "--answer") as terminal:
             terminal.until('"eur": 12')
-            terminal.until(ENTER)
+            terminal.until(ENTER_AS_IT_IS)
             terminal.type("r\n")
             terminal.until(LABELS["prompt_reason"]["en"])
             terminal.type("\n")

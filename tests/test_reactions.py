@@ -14,11 +14,11 @@ from typing import Any, Literal, get_args
 import pytest
 
 from agents_progress import asking
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.reactions import Accepted, Grant, Ignored, Known, Quarantined
-from agents_progress.effects.reactions_entry import MOVES, State, Verb, entry_of
-from agents_progress.effects.reactions_sqlite import SQLiteReactionStore
-from agents_progress.effects.reactions_store import Writing
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.entry import MOVES, State, Verb, entry_of
+from agents_progress.effects.reactions.sqlite import SQLiteReactionStore
+from agents_progress.effects.reactions.store import Writing
 from agents_progress.effects.words import STEPS, STOPPED
 from agents_progress.errors import (
     AnswerNotUsed,
@@ -691,7 +691,7 @@ async def test_workers_stop_when_they_are_cancelled_and_others_go_on() -> None:
 
 def test_every_reason_for_which_a_reaction_stops_has_words_in_both_languages() -> None:
     folder = Path(rules.__file__).parent
-    code = "".join(path.read_text() for path in folder.glob("reactions*.py"))
+    code = "".join(path.read_text() for path in folder.glob("*.py"))
     named = set(re.findall(r'"((?:grant|who|resource|action|source|prepare|empty|bad|result|given)_[a-z_]+)"', code))
     reasons = named - {"given_up"} - {"grant_given"}
     assert reasons == set(STOPPED) - {"given_up", "other"}

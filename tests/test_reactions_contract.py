@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agents_progress.effects.places import reactions_beside
-from agents_progress.effects.reactions_memory import MemoryReactionStore
-from agents_progress.effects.reactions_sqlite import SQLiteReactionStore
-from agents_progress.effects.reactions_store import ReactionStore
-from agents_progress.errors import JournalUnreadable, UsageError
+from agents_progress.effects.reactions.memory import MemoryReactionStore
+from agents_progress.effects.reactions.sqlite import SQLiteReactionStore
+from agents_progress.effects.reactions.store import ReactionStore
+from agents_progress.errors import UsageError
 from agents_progress.journal import MemoryJournal, open_journal
-from agents_progress.testing.reactions_contract import ReactionStoreContract, document, put
+from agents_progress.testing.reactions_contract import ReactionStoreContract
 from tests.test_postgres_journal import Store, server  # noqa: F401 - a fixture
 from tests.test_postgres_journal import store as place  # noqa: F401 - a fixture
 
@@ -48,7 +47,7 @@ class TestSQLiteReactions(ReactionStoreContract):
 class TestPostgresReactions(ReactionStoreContract):
     @pytest.fixture
     def store(self, place: Store) -> Iterator[ReactionStore]:  # noqa: F811
-        from agents_progress.effects.reactions_postgres import PostgresReactionStore
+        from agents_progress.effects.reactions.postgres import PostgresReactionStore
 
         store = PostgresReactionStore(place.url)
         yield store
@@ -56,7 +55,7 @@ class TestPostgresReactions(ReactionStoreContract):
 
     @pytest.fixture
     def reopened(self, place: Store) -> Iterator[ReactionStore]:  # noqa: F811
-        from agents_progress.effects.reactions_postgres import PostgresReactionStore
+        from agents_progress.effects.reactions.postgres import PostgresReactionStore
 
         store = PostgresReactionStore(place.url)
         yield store
@@ -80,17 +79,3 @@ def test_reactions_lie_beside_a_journal_and_a_ledger(tmp_path: Path) -> None:
     assert reactions_beside(MemoryJournal()) is not reactions_beside(MemoryJournal())
     with pytest.raises(UsageError, match="store="):
         reactions_beside(open_journal("redis://127.0.0.1:1/0"))
-
-
-def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
-    store = SQLiteReactionStore(tmp_path / "r.db")
-    put(store, document())
-    store.close()
-    later = sqlite3.connect(tmp_path / "r.db")
-    later.execute("UPDATE progress_reactions_version SET version = 2")
-    later.commit()
-    later.close()
-    store = SQLiteReactionStore(tmp_path / "r.db")
-    with pytest.raises(JournalUnreadable, match="version 2"):
-        store.look("x")
-    store.close()

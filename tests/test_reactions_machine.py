@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects import reactions_worker
 from agents_progress.effects.reactions import Accepted, Entry, Grant, Reaction, Reactions, Receipt, Record
-from agents_progress.effects.reactions_memory import MemoryReactionStore
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.memory import MemoryReactionStore
 from agents_progress.errors import JournalUnavailable, ReactionRefused
 from agents_progress.journal import MemoryJournal
 

@@ -9,10 +9,10 @@ import pytest
 from agents import Agent, Runner, RunResultStreaming, function_tool
 
 from agents_progress import Disclosure, RunView, progress
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.entry import Hold
 from agents_progress.effects.reactions import Case, Entry
-from agents_progress.effects.reactions_entry import MOVES, State
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.entry import MOVES, State
 from agents_progress.errors import ReactionRefused
 from agents_progress.messages import LANGUAGES
 from agents_progress.render import activity_line

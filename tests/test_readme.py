@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import Agent, Runner, RunResultStreaming, function_tool, set_default_openai_client, set_tracing_disabled
-from agents.models import _openai_shared
+from agents import Agent, Runner, RunResultStreaming, function_tool, set_tracing_disabled
 
 from agents_progress import cli, demo, options, progress
 from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import MESSAGES
 from agents_progress.sdk import compat
-from agents_progress.testing import ScriptedAPI, Turn, call, no_network, text, turn
+from agents_progress.testing import ScriptedAPI, call, no_network, text, turn
 from tests.feed_server import Asked, honest, row, serving, story
 
 ROOT = Path(__file__).parent.parent
@@ -38,16 +37,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     set_tracing_disabled(True)
+    monkeypatch.setenv("OPENAI_API_KEY", "scripted")
     with no_network():
         yield tmp_path
     for url in [url for url, journal in options._OPENED.items() if not journal.closed]:
         asyncio.run(options._OPENED.pop(url).close())
-
-
-def scripted(monkeypatch: pytest.MonkeyPatch, *turns: Turn) -> None:
-    """Let agents without a model of their own talk to a script."""
-    monkeypatch.setattr(_openai_shared, "_default_openai_client", None)
-    set_default_openai_client(ScriptedAPI(turns).client(), use_for_tracing=False)
 
 
 def executed(code: str, **given: Any) -> dict[str, Any]:
@@ -61,30 +55,24 @@ def test_every_python_block_compiles(number: int) -> None:
     compile(BLOCKS[number], f"README.md block {number + 1}", "exec")
 
 
-def test_the_first_block_runs_as_it_stands(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scripted(monkeypatch, turn(text("5 EUR")))
-    executed(BLOCKS[0])
+def test_the_first_block_runs_as_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ScriptedAPI([turn(text("5 EUR"))]).answering():
+        executed(BLOCKS[0])
     said = capsys.readouterr().out
     assert MESSAGES["done"]["en"] in said
     assert said.endswith("succeeded 5 EUR\n")
     assert (folder / "runs.db").exists()
 
 
-def test_the_first_block_without_its_check_stays_checking(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scripted(monkeypatch, turn(text("5 EUR")))
-    executed(BLOCKS[0].replace(r'verify=matches(r"\d+ EUR"), ', ""))
+def test_the_first_block_without_its_check_stays_checking(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ScriptedAPI([turn(text("5 EUR"))]).answering():
+        executed(BLOCKS[0].replace(r'verify=matches(r"\d+ EUR"), ', ""))
     said = capsys.readouterr().out
     assert MESSAGES["checking"]["en"] in said
     assert MESSAGES["done"]["en"] not in said
 
 
-def test_the_other_blocks_run_too(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_other_blocks_run_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     disclosure = executed(block("Private by default"))["open_some"]
 
     @function_tool(needs_approval=True)
@@ -95,7 +83,7 @@ def test_the_other_blocks_run_too(
     def refund_agent(letter: str) -> RunResultStreaming:
         return Runner.run_streamed(Agent("Clerk", tools=[refund]), letter)
 
-    scripted(monkeypatch, turn(call("refund", {})), turn(text("Refunded.")), turn(text("On Friday.")))
+    api = ScriptedAPI([turn(call("refund", {})), turn(text("Refunded.")), turn(text("On Friday."))])
     names = executed("\n".join(BLOCKS[2:]), refund_agent=refund_agent, agent=Agent("Clerk"))
 
     async def play() -> tuple[str, str]:
@@ -104,7 +92,9 @@ def test_the_other_blocks_run_too(
         run_id = capsys.readouterr().out.removeprefix("ask-1 Refund {}\nalready_ended\nrecorded as ").strip()
         return "".join(frames), await names["look"](run_id)
 
-    frames, looked = asyncio.run(play())
+    with api.answering():
+        frames, looked = asyncio.run(play())
+    api.assert_played()
     assert frames == "On Friday."
     assert looked.startswith(("checking: ", "done: "))
 

@@ -39,6 +39,7 @@ from agents_progress.testing import (
     reasoning,
     refusal,
     text,
+    transport,
     turn,
     wait,
 )
@@ -342,7 +343,7 @@ async def test_a_request_beyond_the_script_fails_with_a_sentence_that_counts() -
 async def test_turns_that_nobody_asked_for_are_reported() -> None:
     api = ScriptedAPI([turn(text("a")), turn(text("b")), turn(text("c"))])
     await api.client().responses.create(model="m", input="")
-    with pytest.raises(ScriptNotPlayed, match="2 turns of the script were not asked for; 1 were played"):
+    with pytest.raises(ScriptNotPlayed, match="2 turns of the script not asked for; 1 played"):
         api.assert_played()
 
 
@@ -368,3 +369,48 @@ def test_importing_the_package_loads_neither_the_sdk_nor_an_http_library() -> No
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.asyncio
+async def test_a_script_without_an_end_has_nothing_left() -> None:
+    api = ScriptedAPI(itertools.repeat(turn(text("again"))))
+    for _ in range(3):
+        await api.client().responses.create(model="m", input="hi")
+    api.assert_played()
+    assert api.taken == 3
+
+
+@pytest.mark.asyncio
+async def test_asking_what_is_left_takes_nothing() -> None:
+    api = ScriptedAPI([turn(text("a")), turn(text("b"))])
+    assert api.unplayed() == "2 turns of the script not asked for; 0 played"
+    for answer in ("a", "b"):
+        assert (await api.client().responses.create(model="m", input="hi")).output_text == answer
+    assert api.unplayed() is None
+
+
+@pytest.mark.asyncio
+async def test_an_api_answers_clients_that_know_nothing_of_it_and_lets_them_go() -> None:
+    def client() -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(api_key="k", base_url="https://models.example/v1", max_retries=0)
+
+    before = transport.httpx.AsyncHTTPTransport.handle_async_request
+    api = ScriptedAPI([turn(text("a")), http_error(404), turn(text("b"))])
+    with api.answering():
+        assert (await client().responses.create(model="m", input="1")).output_text == "a"
+        with pytest.raises(openai.NotFoundError):
+            await client().responses.create(model="m", input="2")
+        chat = await client().chat.completions.create(model="m", messages=[{"role": "user", "content": "3"}])
+        assert chat.choices[0].message.content == "b"
+    assert [request.get("input") for request in api.requests] == ["1", "2", None]
+    assert transport.httpx.AsyncHTTPTransport.handle_async_request is before
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_tries_again_is_refused_the_same_and_a_new_request_is_not() -> None:
+    client, api = openai.AsyncOpenAI(api_key="k"), ScriptedAPI([http_error(500), turn(text("a"))])
+    with api.answering():
+        with pytest.raises(openai.InternalServerError):
+            await client.responses.create(model="m", input="hi")
+        assert (await client.responses.create(model="m", input="hi")).output_text == "a"
+    api.assert_played()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -247,8 +248,9 @@ async def test_what_is_not_asked_or_not_any_more_is_not_answered(journal: Memory
         {"decision": "approve", "actor": "bob"},
         {"decision": "approve", "digest": "A" * 64},
         {"decision": "approve", "digest": DIGEST + "\n"},
-        {"decision": "approve", "reason": "x" * 2001},
         {"decision": "approve", "reason": "\0"},
+        {"decision": "approve", "text": "\0"},
+        {"decision": "approve", "text": 1},
         {"decision": "approve", "continued_as": "r9"},
     ],
 )
@@ -258,6 +260,30 @@ async def test_an_answer_has_its_fields_and_no_others(journal: MemoryJournal, bo
         answer = await ada.post("/runs/r1/interactions/ask-1", json=body)
     assert (answer.status_code, code(answer)) == (422, "bad_fields")
     assert await journal.requests(["r1"]) == []
+
+
+async def test_an_answer_carries_other_arguments_to_the_owner_and_what_does_not_fit_is_refused(
+    journal: MemoryJournal,
+) -> None:
+    async with nodes(journal, asks("a"), turn(text("ok"))) as (ada, elsewhere):
+        run_id, digests = await start_and_pause(ada)
+        path, body = f"/runs/{run_id}/interactions/ask-1", {"decision": "approve", "digest": digests["ask-1"]}
+        for more, said in {
+            '{"arguments": {"what": "b", "x": 1}}': {"code": "arguments_unknown", "names": ["x"]},
+            '{"arguments": {}}': {"code": "arguments_missing", "names": ["what"]},
+            '{"arguments": ["b"]}': {"code": "arguments_not_object"},
+            '{"text": "well"}': {"code": "answer_unexpected"},
+            json.dumps({"reason": "x" * 4001}): {"code": "answer_too_long"},
+        }.items():
+            refused = await elsewhere.post(path, json={**body, **json.loads(more)})
+            error = refused.json()["error"]
+            assert (refused.status_code, {name: error[name] for name in error if name != "message"}) == (422, said)
+        assert await journal.requests([run_id]) == [] and DONE == []
+        answer = await elsewhere.post(path, json={**body, "arguments": {"what": "b"}})
+        assert (answer.status_code, answer.json()["continued_as"]) == (202, f"{run_id}.2")
+        await feed(ada, f"/runs/{run_id}.2/events")
+        shown = (await ada.get(f"/runs/{run_id}.2/snapshot")).json()["interactions"]
+        assert DONE == ["b"] and [row["edited_from"] for row in shown] == [digests["ask-1"]]
 
 
 async def test_an_answer_that_lost_against_a_cancel_is_told_so(journal: MemoryJournal) -> None:

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import agents_progress
 from agents_progress import errors
+from agents_progress.effects import reactions
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "agents_progress"
@@ -144,22 +146,20 @@ def test_the_first_ring_is_small_and_every_name_can_be_imported() -> None:
     assert {"Disclosure", "open_journal", "ProgressError"} <= set(names)
 
 
-def test_the_names_a_type_checker_sees_are_the_same() -> None:
-    (guard,) = (node for node in TREES[PACKAGE / "__init__.py"].body if isinstance(node, ast.If))
+@pytest.mark.parametrize("package", [agents_progress, reactions], ids=["the package", "reactions"])
+def test_the_names_a_type_checker_sees_are_the_same(package: ModuleType) -> None:
+    (guard,) = (node for node in TREES[Path(package.__file__ or "")].body if isinstance(node, ast.If))
     seen = {
         alias.asname: (node.module, alias.name)
         for node in guard.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert set(seen) == set(agents_progress.__all__)
+    assert set(seen) == set(package.__all__)
     for name, (home, original) in seen.items():
-        assert getattr(import_module(home or ""), original) is getattr(agents_progress, name)
-
-
-def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:
+        assert getattr(import_module(home or ""), original) is getattr(package, name)
     with pytest.raises(AttributeError, match="brand_new"):
-        _ = agents_progress.brand_new  # type: ignore[attr-defined]
+        _ = package.brand_new
 
 
 FOREIGN = ["agents", "openai", "pydantic", "rich", "httpx", "httpx2", "respx", "sqlite3", "asyncio"]
@@ -178,7 +178,8 @@ def test_importing_the_package_loads_nothing_it_does_not_need() -> None:
         ("agents_progress.journal", ["agents", "openai", "rich", "httpx"]),
         ("agents_progress.run", ["agents", "openai", "rich", "httpx"]),
         ("agents_progress.effects.places", ["agents", "openai", "rich", "httpx", "sqlite3", "psycopg"]),
-        ("agents_progress.effects.ledger_sqlite", ["agents", "openai", "rich", "httpx", "psycopg"]),
+        ("agents_progress.effects.reactions.sqlite", ["agents", "openai", "rich", "httpx", "psycopg"]),
+        ("agents_progress.effects.ledger.sqlite", ["agents", "openai", "rich", "httpx", "psycopg"]),
         ("agents_progress.client", ["agents", "openai", "rich", "sqlite3", "starlette"]),
         ("agents_progress.sse", ["agents", "openai", "rich", "httpx", "sqlite3"]),
     ],

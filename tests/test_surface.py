@@ -199,8 +199,9 @@ def test_a_whole_module_of_a_fake_sdk_is_read_like_the_real_one(monkeypatch: Pat
 
 def test_a_module_that_is_gone_loses_what_was_needed_of_it_and_raises_nothing(monkeypatch: Patch) -> None:
     monkeypatch.setitem(sys.modules, "agents.run_state", None)
-    lost = ["RunState._context", "RunState.approve", "RunState.reject"]
-    assert found("lost") == [("lost", "attribute", name) for name in lost]
+    gone = ("_context", "approve", "from_json", "get_interruptions", "reject", "to_json")
+    lost = [("attribute", f"RunState.{name}") for name in gone] + [("parameter", "RunState.reject(rejection_message)")]
+    assert found("lost") == [("lost", *each) for each in lost]
 
 
 # What a new release may take away.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-USAGE = ROOT / "tests" / "typing" / "usage.py"
+USAGE = [ROOT / "tests" / "typing" / name for name in ("usage.py", "stranger.py")]
 WRONG = ROOT / "tests" / "typing" / "wrong.py"
 
 pytestmark = pytest.mark.timeout(300)
@@ -75,8 +75,9 @@ def planted() -> set[int]:
     return {number for number, line in enumerate(lines, start=1) if line.endswith("# wrong")}
 
 
-def test_user_code_passes_mypy_strict() -> None:
-    assert mypy(USAGE) == {}
+@pytest.mark.parametrize("file", USAGE, ids=lambda file: file.stem)
+def test_user_code_passes_mypy_strict(file: Path) -> None:
+    assert mypy(file) == {}
 
 
 def test_every_planted_mistake_is_refused_by_mypy_and_nothing_else_is() -> None:
@@ -85,8 +86,9 @@ def test_every_planted_mistake_is_refused_by_mypy_and_nothing_else_is() -> None:
     assert set(found) == planted(), found
 
 
-def test_user_code_passes_pyright(tmp_path: Path) -> None:
-    assert pyright(USAGE, tmp_path) == {}
+@pytest.mark.parametrize("file", USAGE, ids=lambda file: file.stem)
+def test_user_code_passes_pyright(file: Path, tmp_path: Path) -> None:
+    assert pyright(file, tmp_path) == {}
 
 
 def test_every_planted_mistake_is_refused_by_pyright_and_nothing_else_is(tmp_path: Path) -> None:

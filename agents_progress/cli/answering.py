@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from agents_progress import asking
+from agents_progress.answers import options_of
 from agents_progress.cli.printing import DIFFERS, FINE, say
 from agents_progress.cli.stored import asked, row_of, stored_view
 from agents_progress.errors import AnswerNotUsed
 from agents_progress.journal import Journal
 from agents_progress.journal.base import EVERYTHING
-from agents_progress.labels import REFUSAL_LABELS, Label, label
+from agents_progress.labels import Label, label, refusal
 from agents_progress.messages import Language
 from agents_progress.payloads import Decision
 from agents_progress.plaintext import clean, clean_lines
@@ -32,11 +34,14 @@ def answer(chosen: argparse.Namespace) -> int:
         if found is not None and chosen.approve and (digest is None or not found.approvable):
             return _show(found, chosen.language)
         decision: Decision = "approved" if chosen.approve else "rejected"
-        given = asking.Answer(chosen.interaction_id, decision, chosen.actor, chosen.reason, digest)
+        given = asking.Answer(
+            chosen.interaction_id, decision, chosen.actor, chosen.reason, digest, chosen.arguments, chosen.text
+        )
         try:
             later = await asking.answer(journal, row, given, within=_WITHIN_S)
         except AnswerNotUsed as error:
-            return _say(REFUSAL_LABELS[error.code], chosen.language, DIFFERS)
+            say(clean(refusal(error.code, chosen.language, error.facts)))
+            return DIFFERS
         return _say("answer_kept" if later is None else "answer_taken", chosen.language, FINE)
 
     return asked(chosen.journal, question)
@@ -60,6 +65,8 @@ def _show(question: Interaction, language: Language) -> int:
     if not question.approvable:
         return _say("not_shown", language, DIFFERS)
     say(clean_lines(question.details) if question.details is not None else label("not_shown_allowed", language))
+    for option in options_of(question.details, question.options_in):
+        say(clean(f"--text {shlex.quote(option)}"))
     say(f"--digest {question.digest}")
     return DIFFERS
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, get_args
 
+from agents_progress.cli import reactions as reacting
 from agents_progress.cli.answering import answer, cancel
 from agents_progress.cli.doctor import doctor
 from agents_progress.cli.effects import effects, resolve
@@ -23,6 +25,7 @@ from agents_progress.cli.serve import serve
 from agents_progress.cli.tail import TOKEN, tail
 from agents_progress.cli.why import why
 from agents_progress.effects.entry import State
+from agents_progress.effects.reactions.entry import State as ReactionState
 from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import LANGUAGES, Status
 from agents_progress.payloads import CancelMode
@@ -54,6 +57,11 @@ def _port(text: str) -> int:
     if not 0 <= number <= 65535:
         raise ValueError
     return number
+
+
+def _json(text: str) -> object:
+    found: object = json.loads(text)
+    return found
 
 
 def _seconds(text: str) -> float:
@@ -90,11 +98,64 @@ def _found_out(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _looked_up(parser: argparse.ArgumentParser) -> None:
+    one = parser.add_mutually_exclusive_group(required=True)
+    one.add_argument("--look", action="store_true", help="have a worker read its receipt now")
+    one.add_argument("--not-submitted", action="store_true", help="it certainly did not arrive; submit it again")
+    one.add_argument("--give-up", action="store_true", help="nobody will find out; it stops")
+
+
+def _actions(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", help="of one of them; without it they are listed")
+    for action in REACTIONS:
+        own = actions.add_parser(action.name, help=action.about, description=action.about)
+        for add in action.options:
+            add(own)
+        own.set_defaults(run=action.run)
+
+
 def _demo(chosen: argparse.Namespace) -> int:
     demo: Any = import_module("agents_progress.demo")
     code: int = asyncio.run(demo.main(chosen.journal, chosen.fast, chosen.language, ask=chosen.ask))
     return code
 
+
+_TASK_ID: Final = _option("task_id", metavar="TASK_ID")
+_SAME_JOURNAL: Final = _option("--journal", metavar="URL", default=argparse.SUPPRESS, help="where the reactions are")
+
+REACTIONS: Final = (
+    Command(
+        "show",
+        reacting.show,
+        "show one reaction and its audit log",
+        (
+            _TASK_ID,
+            _option("--bodies", action="store_true", help="its notification's words and its result, too"),
+            _option("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON"),
+            _SAME_JOURNAL,
+        ),
+    ),
+    Command(
+        "approve",
+        reacting.approve,
+        "approve exactly what a reaction asks",
+        (
+            _TASK_ID,
+            _option("--digest", metavar="HEX", required=True, help="of what was shown to you: `asked` in `show`"),
+            _ACTOR,
+            _SAME_JOURNAL,
+        ),
+    ),
+    Command("reject", reacting.reject, "reject what a reaction asks", (_TASK_ID, _ACTOR, _SAME_JOURNAL)),
+    Command("cancel", reacting.cancel, "stop a reaction that was not submitted", (_TASK_ID, _ACTOR, _SAME_JOURNAL)),
+    Command(
+        "resolve",
+        reacting.resolve,
+        "say more about an uncertain reaction, after somebody looked",
+        (_TASK_ID, _looked_up, _ACTOR, _SAME_JOURNAL),
+    ),
+)
+"""What can be done about one reaction."""
 
 COMMANDS: Final = (
     Command(
@@ -164,7 +225,9 @@ COMMANDS: Final = (
             _option("interaction_id", metavar="ASK", help="the question, as ask-1"),
             _decision,
             _option("--digest", metavar="HEX", help="of what was shown to you; without it, --approve shows that"),
-            _option("--reason", metavar="TEXT", help="why, for the record"),
+            _option("--arguments", type=_json, metavar="JSON", help="approve these instead: one object"),
+            _option("--text", metavar="TEXT", help="what answers a clarification, or the option that you choose"),
+            _option("--reason", metavar="TEXT", help="why; the model is told why you reject"),
             _ACTOR,
             _JOURNAL,
             _LANGUAGE,
@@ -228,6 +291,18 @@ COMMANDS: Final = (
             _option("--output", metavar="JSON", help="what the tool is to return for it (default: null)"),
             _option("--by", required=True, metavar="NAME", help="who found it out"),
             _JOURNAL,
+        ),
+    ),
+    Command(
+        "reactions",
+        reacting.reactions,
+        "list what outside changes led to, the newest first; show, approve, reject, cancel or resolve one",
+        (
+            _JOURNAL,
+            _option("--state", choices=get_args(ReactionState), metavar="STATE", help="those in this state, as ready"),
+            _option("--limit", type=_at_least_one, default=20, metavar="N", help="at most so many (default: 20)"),
+            _JSON,
+            _actions,
         ),
     ),
     Command(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, Final
 
-from agents_progress.cli.listing import padded
+from agents_progress.cli.listing import grid
 from agents_progress.cli.printing import FINE, say, say_json
 from agents_progress.effects.entry import DidNotHappen, Entry, Finding, Happened
 from agents_progress.effects.ledger import Ledger
@@ -18,7 +18,7 @@ from agents_progress.effects.shown import fields
 from agents_progress.errors import UsageError
 from agents_progress.journal import redacted
 from agents_progress.labels import age
-from agents_progress.plaintext import cell_count, clean
+from agents_progress.plaintext import clean
 
 _COLUMNS: Final = ("entry", "age", "state", "run_id", "tool", "key", "scope", "settled_by")
 _MOST: Final = 40
@@ -52,9 +52,7 @@ def _listed(ledger: Ledger, chosen: argparse.Namespace) -> tuple[list[Entry], fl
 
 
 def _table(found: Sequence[Entry], now: float) -> list[str]:
-    lines = [_COLUMNS, *(_cells(entry, now) for entry in found)]
-    widths = [min(max(map(cell_count, column)), _MOST) for column in zip(*lines, strict=True)]
-    return ["  ".join(map(padded, line, widths)).rstrip() for line in lines]
+    return grid([_COLUMNS, *(_cells(entry, now) for entry in found)], _MOST)
 
 
 def _cells(entry: Entry, now: float) -> tuple[str, ...]:

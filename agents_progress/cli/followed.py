@@ -66,13 +66,14 @@ class ServerRuns:
             await asyncio.sleep(LOOK_S)
 
     async def answer(self, view: RunView, question: Interaction, decided: Decided) -> bool:
-        decision, reason = decided
         later = await self._client.answer(
             view.run_id,
             question.interaction_id,
-            "approve" if decision == "approved" else "reject",
-            reason=reason,
+            "approve" if decided.decision == "approved" else "reject",
+            reason=decided.reason,
             digest=question.digest,
+            arguments=decided.arguments,
+            text=decided.text,
         )
         return later is not None
 
@@ -137,8 +138,15 @@ class JournalRuns:
         row = await self._journal.run(view.run_id)
         if row is None:
             raise AnswerNotUsed("not_waiting")
-        decision, reason = decided
-        given = asking.Answer(question.interaction_id, decision, ACTOR, reason, question.digest)
+        given = asking.Answer(
+            question.interaction_id,
+            decided.decision,
+            ACTOR,
+            decided.reason,
+            question.digest,
+            decided.arguments,
+            decided.text,
+        )
         return await asking.answer(self._journal, row, given, within=_WITHIN_S) is not None
 
 

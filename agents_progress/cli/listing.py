@@ -84,6 +84,12 @@ def _room(widths: Mapping[Label, int], width: int) -> int:
     return width - sum(widths.values()) - 2 * (len(widths) - 1)
 
 
+def grid(lines: Sequence[Sequence[str]], most: int) -> list[str]:
+    """Lines of as many texts each, which are clean already, in columns of at most so many cells."""
+    widths = [min(max(map(cell_count, column)), most) for column in zip(*lines, strict=True)]
+    return ["  ".join(map(padded, line, widths)).rstrip() for line in lines]
+
+
 def padded(text: str, width: int) -> str:
     """A cell: cut, or filled up with spaces."""
     shown = cut(text, width)

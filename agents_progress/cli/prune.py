@@ -9,7 +9,7 @@ from typing import Final
 
 from agents_progress.cli.printing import FINE, say
 from agents_progress.cli.stored import asked
-from agents_progress.effects.places import kept_beside
+from agents_progress.effects.places import kept_beside, reactions_kept_beside
 from agents_progress.errors import CursorExpired, RunErased
 from agents_progress.journal import Journal, RunRow
 from agents_progress.plaintext import clean
@@ -35,8 +35,9 @@ def prune(chosen: argparse.Namespace) -> int:
         try:
             return await _prune(journal, chosen)
         finally:
-            if (ledger := kept_beside(journal)) is not None:  # which erasing opened
-                ledger.close()
+            for kept in (kept_beside(journal), reactions_kept_beside(journal)):  # which erasing opened
+                if kept is not None:
+                    kept.close()
 
     runs, envelopes = asked(chosen.journal, question)
     what = "erased" if chosen.erase else "pruned"
@@ -50,7 +51,7 @@ def prune(chosen: argparse.Namespace) -> int:
 async def _prune(journal: Journal, chosen: argparse.Namespace) -> tuple[int, int]:
     """How many runs, and how many of their envelopes."""
     runs = envelopes = 0
-    for row, silent_s in over(await journal.runs(limit=_ALL)):
+    for row, silent_s in await over(journal, _ALL):
         if silent_s <= chosen.older_than:
             continue
         with suppress(RunErased):  # by somebody else, just now

@@ -91,7 +91,7 @@ async def _answered(runs: Followed, view: RunView, left_to_others: set[str]) -> 
     except (AnswerNotUsed, Refused) as error:
         if error.code not in REFUSAL_LABELS:
             raise
-        prompt.say(REFUSAL_LABELS[error.code])
+        prompt.refused(error.code, error.facts)
         return error.code == "already_answered"
     except EOFError:
         pass

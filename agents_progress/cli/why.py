@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from agents_progress.cli.printing import FINE, say, say_json
 from agents_progress.cli.stored import asked, continuation, stored_view
 from agents_progress.journal import Journal
-from agents_progress.plaintext import clean
-from agents_progress.why import Fact, explain
+from agents_progress.why import Fact, explain, table
 
 
 def why(chosen: argparse.Namespace) -> int:
@@ -23,12 +21,8 @@ def why(chosen: argparse.Namespace) -> int:
     if chosen.json:
         say_json(_as_json(facts))
         return FINE
-    width = max(len(clean(fact.name)) for fact in facts)
-    about = ""
-    for fact in facts:
-        heading, about = "" if fact.about == about else fact.about, fact.about
-        mark = "  <- decided" if fact.decided else ""
-        say(f"{heading:<10}{clean(fact.name):<{width}}  {clean(_shown(fact.value))}{mark}")
+    for row in table(facts):
+        say(row)
     return FINE
 
 
@@ -37,10 +31,3 @@ def _as_json(facts: Sequence[Fact]) -> dict[str, Any]:
     for fact in facts:
         found.setdefault(fact.about, {})[fact.name] = fact.value
     return {**found, "decided_by": [fact.name for fact in facts if fact.decided]}
-
-
-def _shown(value: object) -> str:
-    """A text as it is, anything else as JSON; what is not known is a dash."""
-    if value is None or value == []:
-        return "-"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

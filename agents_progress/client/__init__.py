@@ -134,13 +134,17 @@ class Client:
         *,
         reason: str | None = None,
         digest: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        text: str | None = None,
     ) -> str | None:
         """Answer a question of a waiting run; gives the run that goes on with it, None where that is not known yet.
 
         ``digest`` repeats that of the question, where it has one: only what was seen is answered. Of many answers one
         wins; every other one is :exc:`Refused` with the code `already_answered` and the winner in its ``facts``.
+        ``arguments`` are approved in the place of those that were asked about; ``text`` answers a question of a kind
+        that takes one; ``reason`` is why: the model gets that of a rejection.
         """
-        given = {"decision": decision, "reason": reason, "digest": digest}
+        given = {"decision": decision, "reason": reason, "digest": digest, "arguments": arguments, "text": text}
         body = {name: value for name, value in given.items() if value is not None}
         path = f"{_path(run_id)}/interactions/{quote(interaction_id, safe='')}"
         answer = await self._link.ask("POST", path, body=body)

@@ -205,10 +205,16 @@ class Once:
     def _taken(self) -> Generator[Step, Ended, Begun | Stored]:
         give_up, pause = time.monotonic() + self.wait, LOOK_S
         while True:
+            asked = time.monotonic()
             answer = (yield Asking(self.ledger, self._begin, self._withdraw)).get()
             match answer:
-                case Begun() | Stored():
+                case Stored():
                     return answer
+                case Begun() if time.monotonic() - asked < self.ledger.lease_s:
+                    return answer
+                case Begun(hold):  # this process was frozen, perhaps: is it still ours?
+                    if not (yield Asking(self.ledger, lambda hold=hold: self._lost(hold))).get():  # type: ignore[misc]
+                        return answer
                 case Conflict():
                     raise self._error(EffectConflict)
                 case Uncertain(generation):
@@ -227,6 +233,13 @@ class Once:
             # Whether it is lost, the record will tell: a late word counts.
             keeper_of(self.ledger, self.ledger.lease_s).hold(answer.hold, lambda: None)
         return answer
+
+    def _lost(self, hold: Hold) -> bool:
+        """Whether somebody may have taken over before the body began; then it was not begun by us."""
+        gone = bool(self.ledger.renew([hold], self.ledger.lease_s))
+        if gone:
+            self._withdraw(Begun(hold))
+        return gone
 
     def _withdraw(self, answer: Any) -> None:
         """The caller left before its body began."""

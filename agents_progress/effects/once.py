@@ -23,8 +23,8 @@ from typing import Any, Final, TypeVar
 from agents_progress.effects.flow import FAILED, Ended, drive, drive_awaiting
 from agents_progress.effects.ledger import Ledger
 from agents_progress.effects.tool import Key, Reconcile, Terms, Tool, Whose, key_here
+from agents_progress.effects.words import TOLD
 from agents_progress.errors import EffectError, EffectUncertain, UsageError
-from agents_progress.labels import TOLD
 from agents_progress.sdk import compat
 from agents_progress.sdk.slots import mark_effect
 

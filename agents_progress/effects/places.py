@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 from threading import Lock
 from typing import Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
-from agents_progress.effects.reactions_memory import MemoryReactionStore
-from agents_progress.effects.reactions_store import ReactionStore
+from agents_progress.effects.ledger.memory import MemoryLedger
+from agents_progress.effects.reactions.memory import MemoryReactionStore
+from agents_progress.effects.reactions.store import ReactionStore
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal, MemoryJournal, open_journal
 
 Kept = TypeVar("Kept", bound="Ledger | ReactionStore")
 
 _opened: Final[dict[Hashable, Ledger | ReactionStore]] = {}
+_in_memory: Final[WeakKeyDictionary[Journal, ReactionStore]] = WeakKeyDictionary()
 _opening: Final = Lock()
 
 
@@ -46,12 +48,12 @@ def kept_beside(journal: Journal) -> Ledger | None:
     """
     match type(journal).__name__:
         case "SQLiteJournal":
-            from agents_progress.effects.ledger_sqlite import SQLiteLedger
+            from agents_progress.effects.ledger.sqlite import SQLiteLedger
 
             path: str = journal.path  # type: ignore[attr-defined]
             return _shared(("sqlite", path), SQLiteLedger(path))
         case "PostgresJournal":
-            from agents_progress.effects.ledger_postgres import PostgresLedger
+            from agents_progress.effects.ledger.postgres import PostgresLedger
 
             address = journal.address  # type: ignore[attr-defined]
             return _shared(("postgres", address), PostgresLedger(address))
@@ -59,26 +61,33 @@ def kept_beside(journal: Journal) -> Ledger | None:
 
 
 def reactions_beside(journal: Journal) -> ReactionStore:
-    """The reactions in the store of a journal; beside one in memory, a new one. Raises :exc:`UsageError` for a
-    journal whose store keeps none.
-    """
+    """The reactions in the store of a journal. Raises :exc:`UsageError` for a journal whose store keeps none."""
+    store = reactions_kept_beside(journal)
+    if store is None:
+        raise UsageError(
+            f"reactions cannot be kept in a {type(journal).__name__}; name a store: Reactions(..., store=...), "
+            "or a journal in 'sqlite:///FILE' or 'postgresql://...'"
+        )
+    return store
+
+
+def reactions_kept_beside(journal: Journal) -> ReactionStore | None:
+    """The reactions in the store of a journal, None where none are kept. Those in memory end with their journal."""
     match type(journal).__name__:
         case "MemoryJournal":
-            return MemoryReactionStore()
+            with _opening:
+                return _in_memory.setdefault(journal, MemoryReactionStore())
         case "SQLiteJournal":
-            from agents_progress.effects.reactions_sqlite import SQLiteReactionStore
+            from agents_progress.effects.reactions.sqlite import SQLiteReactionStore
 
             path: str = journal.path  # type: ignore[attr-defined]
             return _shared(("reactions", path), SQLiteReactionStore(path))
         case "PostgresJournal":
-            from agents_progress.effects.reactions_postgres import PostgresReactionStore
+            from agents_progress.effects.reactions.postgres import PostgresReactionStore
 
             address = journal.address  # type: ignore[attr-defined]
             return _shared(("reactions", address), PostgresReactionStore(address))
-    raise UsageError(
-        f"reactions cannot be kept in a {type(journal).__name__}; name a store: Reactions(..., store=...), "
-        "or a journal in 'sqlite:///FILE' or 'postgresql://...'"
-    )
+    return None
 
 
 def _shared(place: Hashable, made: Kept) -> Kept:

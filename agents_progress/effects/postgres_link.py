@@ -29,10 +29,8 @@ LOCK_SHARED: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0
 """The same, against those who lock it for themselves alone."""
 
 # Durable whatever the server's default; and a node that froze with a lock in its hand loses it.
-_BEGIN: Final = (
-    "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '30s'; "
-    "SET LOCAL idle_in_transaction_session_timeout = '20s'"
-)
+_NOT_FOR_EVER: Final = "SET LOCAL idle_in_transaction_session_timeout = '20s'"
+_BEGIN: Final = f"BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '30s'; {_NOT_FOR_EVER}"
 _FIND: Final = "SELECT FROM pg_class WHERE relname = %s AND pg_table_is_visible(oid)"
 
 
@@ -52,6 +50,7 @@ class Opened(Connections[Database]):
     @contextmanager
     def alone(self, db: Database, name: str) -> Iterator[None]:
         with db.transaction():
+            db.execute(_NOT_FOR_EVER)
             db.execute(LOCK, (name,))
             yield
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents_progress.clock import rfc3339
+from agents_progress.clock import moment
 from agents_progress.effects.entry import Entry
 
 
@@ -20,11 +20,7 @@ def fields(entry: Entry, now: float) -> dict[str, Any]:
         "task_id": effect.task_id,
         "call_id": effect.call_id,
         "generation": entry.generation,
-        "began_at": _moment(entry.began_at),
-        "settled_at": None if entry.settled_at is None else _moment(entry.settled_at),
+        "began_at": moment(entry.began_at),
+        "settled_at": None if entry.settled_at is None else moment(entry.settled_at),
         "settled_by": entry.settled_by,
     }
-
-
-def _moment(seconds: float) -> str:
-    return rfc3339(int(seconds * 1000))

@@ -19,10 +19,10 @@ from agents_progress.effects.keys import canonical, digest, shown
 from agents_progress.effects.ledger import Ledger
 from agents_progress.effects.outputs import adapter_of, restored, stored
 from agents_progress.effects.places import ledger_beside, open_ledger
+from agents_progress.effects.words import TOLD
 from agents_progress.errors import EffectUnscoped, NotDecoratable, UsageError
 from agents_progress.journal import DEFAULT_URL
 from agents_progress.journal.base import Origin
-from agents_progress.labels import TOLD
 from agents_progress.messages import Language
 from agents_progress.run import Run
 from agents_progress.sdk import compat

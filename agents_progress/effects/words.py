@@ -1,5 +1,5 @@
-"""What the steps of a reaction are called, and why one stopped: words that travel in events, where those of
-:mod:`agents_progress.labels` are a display's.
+"""What a model is told of an effect that it did not have, what the steps of a reaction are called, and why one stopped:
+words that travel, where those of :mod:`agents_progress.labels` are a display's.
 """
 
 from __future__ import annotations
@@ -7,6 +7,26 @@ from __future__ import annotations
 from typing import Final
 
 from agents_progress.messages import Language
+
+TOLD: Final[dict[str, dict[Language, str]]] = {
+    "effect_uncertain": {
+        "en": "This may already have happened and is being checked. Do not try it again or another way; say so.",
+        "zh": "此操作可能已经发生，正在核对。请不要重试，也不要换一种方式再做，并如实说明。",
+    },
+    "effect_busy": {
+        "en": "The same is being carried out elsewhere and has not ended. Do not do it another way; say so.",
+        "zh": "同一操作正在别处执行，还没有结束。请不要换一种方式再做，并如实说明。",
+    },
+    "effect_conflict": {
+        "en": "Something else was done under the same key, so nothing was done now. Check the arguments.",
+        "zh": "同一键下已执行过别的操作，这次没有执行任何操作。请检查参数。",
+    },
+    "effect_erased": {
+        "en": "This has happened before; its result is no longer known. Do not try it again.",
+        "zh": "此操作此前已经发生，结果已不可知。请不要重试。",
+    },
+}
+"""Code of an effect that was not had, and what the model is told of it."""
 
 STEPS: Final[dict[str, dict[Language, str]]] = {
     "read": {"en": "Read the record", "zh": "读取记录"},

@@ -108,12 +108,12 @@ class Lease:
 class Request:
     """What somebody asks of the owner of a run, wherever that is. ``key`` says what: of one key a run has one request.
 
-    ``request_id`` tells two requests of the same content apart.
+    ``request_id`` tells two requests of the same content apart. ``body`` may hold what a person wrote: no repr has it.
     """
 
     run_id: str
     key: str
-    body: Mapping[str, Any]
+    body: Mapping[str, Any] = field(repr=False)
     request_id: str = field(default_factory=lambda: secrets.token_hex(8))
 
 

@@ -147,6 +147,7 @@ async def prepare(db: psycopg.AsyncConnection[TupleRow], name: str, *, create: b
     if revision is not None and revision >= len(_EXPANSIONS):
         return
     async with db.transaction():
+        await db.execute("SET LOCAL idle_in_transaction_session_timeout = '20s'")  # a node may freeze here, too
         await db.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
         await db.execute(_PATIENCE)
         revision = await _revision(db, name)  # now nobody else changes it

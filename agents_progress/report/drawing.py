@@ -27,7 +27,8 @@ _PAUSE: Final = 0.12
 """How much of the width the time between two runs takes at most, all of it together."""
 _LEAST: Final = 0.5
 _MOST_TICKS: Final = 6
-_APART: Final = 12
+_APART: Final = 18
+"""What the word of a tick takes of the width of a phone, in per cent."""
 
 
 class Scale:
@@ -68,7 +69,7 @@ class Scale:
             if (start, end) in self._gaps:
                 continue
             for tick in range(-(-start // step) * step, end + 1, step):
-                if self.place(tick) <= 100 - _APART / 2 and (
+                if self.place(tick) <= 100 - _APART and (
                     not found or self.place(tick) - self.place(found[-1]) >= _APART
                 ):
                     found.append(tick)

@@ -14,7 +14,7 @@ Its fields, in this order; times in milliseconds count from the first event of t
 - ``timeline`` (``started_at``, ``duration_ms``, ``pruned``, ``spans``): each span with ``kind``, ``id``,
   ``run_id``, ``depth``, ``name``, ``state``, ``start_ms``, ``begun_ms``, ``end_ms``, ``duration_ms``, ``open`` (no
   end was seen; the duration is until the last event), ``approximate`` (by wall clocks), ``note``, ``summary``,
-  ``reused``, ``tokens``;
+  ``reused``, ``edited``, ``tokens``;
 - ``usage``: counts of all runs together, and their ``status``; ``cost`` (``amount``, ``currency``, ``at_least``);
 - ``evidence`` (``about``, ``name``, ``value``, ``decided``): what the ending rests on;
 - ``sources``, ``artifacts``, ``runs``, ``older_runs``, ``versions``.
@@ -42,7 +42,7 @@ FORMAT: Final = "agents-progress-report/1"
 _SHOWN: Final = ("ending", "evidence")
 _ARTIFACT: Final = ("artifact_id", "name", "media_type", "bytes", "sha256", "call_id")
 _SOURCE: Final = ("kind", "title", "url")
-_QUESTION: Final = ("interaction_id", "title", "tool", "details", "expires_at", "decision", "actor")
+_QUESTION: Final = ("interaction_id", "title", "tool", "details", "expires_at", "decision", "actor", "edited")
 
 
 def gather(timeline: Timeline, rows: Sequence[RunRow], *, written_at: str, older_runs: bool = False) -> dict[str, Any]:
@@ -106,6 +106,7 @@ def _span(span: Span, depth: int, timeline: Timeline) -> dict[str, Any]:
         "note": span.note,
         "summary": span.summary,
         "reused": span.reused,
+        "edited": span.edited,
         "tokens": span.tokens,
     }
 

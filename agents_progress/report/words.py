@@ -70,7 +70,8 @@ def note(span: Facts, language: Language) -> str | None:
     if span["kind"] == "guardrail":
         return None
     if span["kind"] == "wait":
-        return word("answered_by", language, name=span["note"]) if span["note"] else None
+        by = word("answered_by", language, name=span["note"]) if span["note"] else None
+        return " · ".join(part for part in (by, label("edited", language) if span["edited"] else None) if part) or None
     reused = label("reused", language) if span["reused"] else None
     return " · ".join(part for part in (reused, in_words(span["note"], language), span["summary"]) if part) or None
 

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from agents.exceptions import MaxTurnsExceeded
 
+from agents_progress.answers import Edit, Reply
 from agents_progress.disclosure import Draft
 from agents_progress.outcome import Evidence, Raised, ResponseQuality
 from agents_progress.payloads import Failure
@@ -20,8 +21,9 @@ from agents_progress.sdk.failures import code_of, code_of_response, failure
 from agents_progress.sdk.hooks import RecordingHooks
 from agents_progress.sdk.origins import origin_of
 from agents_progress.sdk.part import Part, Reading
-from agents_progress.sdk.questions import Question, Questions
+from agents_progress.sdk.questions import Question, Questions, Taken
 from agents_progress.sdk.slots import Slot
+from agents_progress.sdk.states import edited, stored, taken
 from agents_progress.unicode import name_of
 
 
@@ -40,10 +42,12 @@ S = TypeVar("S", bound="SDKSource[Any]")
 class SDKSource(Generic[S]):
     """One run of the SDK. ``hooks`` is None when the call was not intercepted: then no tool start can be seen.
 
-    ``again`` repeats the intercepted call with another input, and gives the new source.
+    ``again`` repeats the intercepted call with another input, and gives the new source; ``begun_with`` is the agent of
+    that call.
     """
 
     result: Any = None
+    begun_with: Any = None
 
     def __init__(
         self,
@@ -61,7 +65,9 @@ class SDKSource(Generic[S]):
         self.part.translator.calls.refused = self._refused
         self._hooks = hooks
         self._again = again
-        self._questions = Questions(reading.title_of, reading.approve_blind, reading.expires_at, reading.kinds)
+        self._questions = Questions(
+            reading.title_of, reading.approve_blind, reading.expires_at, reading.kinds, reading.choices
+        )
         if carried is not None:
             self.part.carried = carried.calls
             list(self.part.translator.calls.restate(carried.calls.get("", [])))
@@ -76,8 +82,8 @@ class SDKSource(Generic[S]):
         return self._again is not None
 
     @property
-    def questions(self) -> Mapping[str, str]:
-        return {question.interaction_id: question.tool for question in self._questions.open}
+    def questions(self) -> Mapping[str, Question]:
+        return {question.interaction_id: question for question in self._questions.open}
 
     # Pauses.
 
@@ -93,7 +99,9 @@ class SDKSource(Generic[S]):
     def left(self) -> Mapping[str, Any]:
         from agents_progress.sdk.keeping import left  # which needs the words of this module
 
-        return left(self.result.to_state(), self.carried())
+        left_behind = left(self.result.to_state(), self.carried())
+        context, as_json = self.result.context_wrapper.context, self.part.reading.context_json
+        return left_behind if as_json is None or context is None else left_behind | {"context": dict(as_json(context))}
 
     def decided(self, state: Any) -> dict[str, bool]:
         """The decisions in the state with which the user's own code continues the run."""
@@ -111,15 +119,23 @@ class SDKSource(Generic[S]):
             if decisions.get(question.interaction_id) is False and question.call_id is not None:
                 self.part.translator.calls.rejected.add(question.call_id)
 
-    def repeat(self, decisions: Mapping[str, bool]) -> S:
-        assert self._again is not None, "asked for before"
-        state = self.result.to_state()
+    def replied(self, replies: Mapping[str, Reply]) -> None:
+        """Remember what people answered to the calls that this run goes on with."""
+        self.rejected({name: reply.approved for name, reply in replies.items()})
         for question in self._questions.open:
-            decision = decisions.get(question.interaction_id)
-            if decision is not None:
-                (state.approve if decision else state.reject)(question.item)
-        source = self._again(state, self.carried())
-        source.rejected(decisions)
+            reply = replies.get(question.interaction_id)
+            if reply is not None and reply.text is not None and question.call_id is not None:
+                self.part.texts[question.call_id] = reply.text
+
+    async def repeat(self, replies: Mapping[str, Reply], edits: Mapping[str, Edit]) -> S:
+        assert self._again is not None, "asked for before"
+        state, carried = self.result.to_state(), self.carried()
+        if edits:
+            context = self.result.context_wrapper.context
+            state, carried = await edited(stored(state), carried, edits, self.begun_with, context)
+        decide(state, carried, replies)
+        source = self._again(state, carried)
+        source.replied(replies)
         return source
 
     # Facts of the ending.
@@ -155,13 +171,36 @@ class SDKSource(Generic[S]):
             yield "guardrail.tripped", {"stage": stage, "name": name_of(name)[:128]}
         yield from self.part.closed(kind)
         if kind == "paused":
-            yield from self._questions.ask(self.result.interruptions, self.part.call_waiting)
+            state = _stored_or_none(self.result)
+
+            def taken_by(item: Any, call_id: str | None) -> Taken:
+                return taken(item, state) if call_id is not None and self.part.may_edit(call_id) else None
+
+            yield from self._questions.ask(self.result.interruptions, self.part.call_waiting, taken_by)
 
     def _tripped(self) -> Iterator[tuple[str, str]]:
         for stage in ("input", "output"):
             for item in getattr(self.result, f"{stage}_guardrail_results", ()):
                 if item.output.tripwire_triggered:
                     yield stage, item.guardrail.get_name()
+
+
+def decide(state: Any, carried: Carried, replies: Mapping[str, Reply]) -> None:
+    """Tell a state what was decided. A reason for a refusal is what the model gets as the tool's result."""
+    for question in carried.questions:
+        reply = replies.get(question.interaction_id)
+        if reply is not None and reply.approved:
+            state.approve(question.item)
+        elif reply is not None:
+            state.reject(question.item, rejection_message=reply.reason)
+
+
+def _stored_or_none(result: Any) -> Any:
+    """The state of a paused run as JSON, None when the SDK cannot write it."""
+    try:
+        return stored(result.to_state())
+    except Exception:  # noqa: BLE001 - then its calls cannot be edited
+        return None
 
 
 TRIPWIRES: Final[Mapping[str, str]] = {

@@ -28,6 +28,7 @@ from agents_progress.sdk.hooks import RecordingHooks
 from agents_progress.sdk.part import Reading
 from agents_progress.sdk.slots import Slot, slot_here, within
 from agents_progress.sdk.source import StreamedSource
+from agents_progress.sdk.states import editable
 from agents_progress.unicode import name_of
 
 Watched: TypeAlias = StreamedSource | AwaitedSource
@@ -80,6 +81,11 @@ class Recalled(BaseException):
         self.agent = agent
         self.context = kwargs.get("context")
         self._made = inner, agent, kwargs
+
+    def change_context(self, context: Any) -> None:
+        """Have the call made with another context than the body gave."""
+        inner, agent, kwargs = self._made
+        self.context, self._made = context, (inner, agent, {**kwargs, "context": context})
 
     def go_on(self, state: Any, reading: Reading, carried: Carried) -> StreamedSource:
         """Make the call with the state of a paused run as its input."""
@@ -208,7 +214,9 @@ def _streamed(
     def again(state: Any, carried: Carried) -> StreamedSource:
         return _streamed(inner, agent, state, kwargs, reading, retain, carried)
 
-    return StreamedSource(result, reading, slot, hooks=hooks, again=again, retain=retain, carried=carried)
+    source = StreamedSource(result, reading, slot, hooks=hooks, again=again, retain=retain, carried=carried)
+    source.begun_with, source.part.editable = agent, editable(kwargs)
+    return source
 
 
 def _awaited(
@@ -220,6 +228,7 @@ def _awaited(
         return _awaited(inner, agent, state, kwargs, reading, carried)
 
     source = AwaitedSource(name_of(agent.name), reading, hooks=hooks, again=again, carried=carried)
+    source.begun_with, source.part.editable = agent, editable(kwargs)
     with within(source.slot), entered(None):
         source.begin(inner.run(agent, input, **{**kwargs, "hooks": hooks}))
     return source

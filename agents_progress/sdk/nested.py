@@ -15,6 +15,7 @@ from agents_progress.sdk.hooks import RecordingHooks
 from agents_progress.sdk.part import Part
 from agents_progress.sdk.pump import record
 from agents_progress.sdk.slots import Slot, call_here, logger_here, slot_here, within
+from agents_progress.sdk.states import editable
 from agents_progress.sdk.unstreamed import Unstreamed
 from agents_progress.unicode import name_of
 
@@ -81,6 +82,7 @@ def _part(agent: Any, kwargs: Mapping[str, Any]) -> Part | None:
     except Exception as error:  # noqa: BLE001 - a fault of ours must not change the tool
         logger_here().error("a run inside %s is not shown: %s", call_id, type(error).__name__)
         return None
+    part.editable = editable(kwargs)
     part.say("translate", part.begun())
     return part
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from agents_progress.answers import Kind
 from agents_progress.disclosure import Draft
 from agents_progress.payloads import NOTE_PREFIX, PAYLOADS
 from agents_progress.prices import Price
 from agents_progress.sdk.calls import Call
 from agents_progress.sdk.observe import Observer
-from agents_progress.sdk.questions import Kind
 from agents_progress.sdk.translate import Translator
 from agents_progress.source import Emit
 
@@ -34,7 +34,8 @@ _AS_ENDING: Final = {"returned": "succeeded", "raised": "failed", "paused": "pau
 class Reading:
     """How SDK events are read: the application's titles and prices, what an unknown item means, the clock of durations,
     the tools that may be approved by somebody who is not shown what they get, and until when a question that is asked
-    now can be answered, and what those about a tool are for.
+    now can be answered, what those about a tool are for, which of its arguments holds the options of a choice, and what
+    makes JSON of the context of tools, None for none.
     """
 
     title_of: Callable[[str], str]
@@ -44,11 +45,16 @@ class Reading:
     approve_blind: frozenset[str] = frozenset()
     expires_at: Callable[[], str | None] = lambda: None
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    choices: Mapping[str, str] = field(default_factory=dict)
+    context_json: Callable[[Any], Mapping[str, Any]] | None = None
 
 
 class Part:
     """Reads one SDK run. ``hooked`` says whether its hooks are seen; ``outer`` and ``call_id`` say inside which call it
     was started, None for the outermost run.
+
+    ``editable``: nothing but its state holds the calls that it made. ``texts``, of the outermost run, are what people
+    answered, by the call that they approved.
     """
 
     def __init__(
@@ -70,6 +76,8 @@ class Part:
         self.observer = Observer(self.translator)
         self.carried: dict[str, list[Call]] = {}
         self.paused = False
+        self.editable = True
+        self.texts: dict[str, str] = {}
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop() if outer is None else self.root.loop
         self._early: list[tuple[str, Iterable[Draft]]] = []
         self.emit: Emit = lambda stage, drafts: self._early.append((stage, _read(drafts)))
@@ -189,6 +197,11 @@ class Part:
             if (call := part.translator.calls.by_raw_id(raw_id)) is not None
         ]
         return next((name for name, of in found if of == tool), found[0][0] if found else None)
+
+    def may_edit(self, call_id: str) -> bool:
+        """Whether a call, named as events name it, is one that only the state of its run holds."""
+        within = call_id.rpartition("/")[0]
+        return all(part.editable for part in (self, *self.nested) if part.call_id in ("", within))
 
     def waiting(self) -> dict[str, list[Call]]:
         """The calls that a pause leaves waiting, by the call they are inside, outermost (the empty name) first. A call

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
+from agents_progress.answers import Kind, action_digest
 from agents_progress.disclosure import Draft
 from agents_progress.unicode import name_of, valid
 
-Kind: TypeAlias = Literal["approval", "clarification", "choice", "recovery", "handoff"]
-"""What a question to a person is for. However it is called, it is approved or rejected."""
+Taken: TypeAlias = Mapping[str, bool] | None
+"""The arguments that a tool has, and whether it needs each; None for a call that cannot be edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One pending approval. ``blind``: it may be approved unseen. ``item`` is the SDK's own, and never leaves the
-    process.
+    """One pending approval. ``blind``: it may be approved unseen. ``takes`` and ``options_in`` as in
+    :class:`~agents_progress.answers.Asked`. ``item`` is the SDK's own, and never leaves the process.
     """
 
     interaction_id: str
@@ -33,6 +31,8 @@ class Question:
     item: Any = field(repr=False)
     expires_at: str | None = None
     kind: Kind = "approval"
+    takes: Taken = None
+    options_in: str | None = None
 
     def wait(self) -> Draft:
         """The question as an event."""
@@ -47,7 +47,12 @@ class Question:
         }
         if self.expires_at is not None:
             payload["expires_at"] = self.expires_at
-        return "approval.wait", {**payload, "x": {"approve_blind": True}} if self.blind else payload
+        more: dict[str, Any] = {"approve_blind": True} if self.blind else {}
+        if self.takes is not None:
+            more["takes"] = dict(self.takes)
+        if self.options_in is not None:
+            more["options_in"] = self.options_in
+        return "approval.wait", {**payload, "x": more} if more else payload
 
 
 @dataclass(slots=True)
@@ -58,13 +63,20 @@ class Questions:
     approve_blind: Collection[str] = ()
     expires_at: Callable[[], str | None] = lambda: None
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    choices: Mapping[str, str] = field(default_factory=dict)
     open: list[Question] = field(default_factory=list)
     asked: int = 0
 
-    def ask(self, items: Iterable[Any], call_of: Callable[[str | None, str], str | None]) -> Iterator[Draft]:
+    def ask(
+        self,
+        items: Iterable[Any],
+        call_of: Callable[[str | None, str], str | None],
+        taken_by: Callable[[Any, str | None], Taken],
+    ) -> Iterator[Draft]:
         """Take in the interruptions of a drained run; yields those that were not asked in this log before.
 
-        ``call_of`` gives the call id, as events name it, of a model-made id and its tool.
+        ``call_of`` gives the call id, as events name it, of a model-made id and its tool; ``taken_by`` the arguments
+        with which an interruption about such a call may be approved.
         """
         before, self.open = self.open, []
         for item in items:
@@ -74,9 +86,10 @@ class Questions:
                 self.open.append(known)
                 continue
             self.asked += 1
+            call_id = call_of(raw_id, tool)
             question = Question(
                 interaction_id=f"ask-{self.asked}",
-                call_id=call_of(raw_id, tool),
+                call_id=call_id,
                 raw_id=raw_id,
                 tool=tool,
                 title=self.title_of(tool),
@@ -86,6 +99,8 @@ class Questions:
                 item=item,
                 expires_at=self.expires_at(),
                 kind=self.kinds.get(tool, "approval"),
+                takes=taken_by(item, call_id),
+                options_in=self.choices.get(tool),
             )
             self.open.append(question)
             yield question.wait()
@@ -95,13 +110,6 @@ def asked_by(item: Any) -> tuple[str | None, str, str]:
     """What an interruption is about: the model's id of the call, the tool, and the digest of what is to be done."""
     tool = name_of(item.name or "tool")
     return _raw_id(item), tool, action_digest(tool, valid(str(item.arguments or "")))
-
-
-def action_digest(tool: str, arguments: str) -> str:
-    """SHA-256 of exactly what is approved: the tool and its arguments, however the JSON was spaced."""
-    with suppress(ValueError):  # a free text, or broken JSON, is digested as it stands
-        arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(json.dumps([tool, arguments], ensure_ascii=False).encode()).hexdigest()
 
 
 def _raw_id(item: Any) -> str | None:

@@ -52,6 +52,12 @@ def call_here() -> str | None:
     return None if slot is None or slot.part is None else slot.part.call_of_span(compat.current_span())
 
 
+def text_here() -> str | None:
+    """What a person answered when they approved the call of the tool whose body asks; None where nothing was said."""
+    slot, call_id = _slot.get(), call_here()
+    return None if slot is None or slot.part is None or call_id is None else slot.part.root.texts.get(call_id)
+
+
 def mark_effect(word: str) -> None:
     """Say of the tool whose body asks that it gave a stored result (`reused`), or why its effect was not had; so that
     its row says so. Outside a function tool of an owned run nothing is said.

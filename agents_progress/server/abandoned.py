@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from agents_progress import telemetry
+from agents_progress.answers import CARRIED
 from agents_progress.claim import follower, run_ids_before
 from agents_progress.errors import AlreadyResumed, JournalError, NotPaused, ResumeError
 from agents_progress.journal.base import EVERYTHING, Request, RunRow
@@ -117,6 +118,7 @@ class Abandoned:
             [name for name, body in used.items() if body["decision"] == "rejected"],
             actor={name: body["actor"] for name, body in used.items() if body.get("actor") is not None},
             digest={name: body.get("digest", "") for name, body in used.items()},
+            **{each: {name: body[each] for name, body in used.items() if each in body} for each in CARRIED},
         )
 
     async def _claimed(self, run: Run) -> str | None:

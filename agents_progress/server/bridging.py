@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
 from agents_progress import asking
+from agents_progress.answers import TEXTS
 from agents_progress.bridges.base import Answered, Asked, BadBody, Bridge, Question, question_of
 from agents_progress.claim import run_ids_before
 from agents_progress.errors import CursorExpired, UsageError
@@ -46,8 +47,6 @@ LOOKED_AT: Final = 50
 """Runs of one conversation that are read at once, until one of the caller's own is found."""
 MOST_ANSWERS: Final = 32
 """Questions that one request answers, at most."""
-MOST_REASON: Final = 2000
-"""Characters of the reason of an answer, at most."""
 OWN_PATHS: Final = frozenset({path.split("/")[1] for path in PATHS} | {"livez", "readyz", "page"})
 """First parts of paths that are taken."""
 
@@ -164,11 +163,7 @@ class Mounted:
         questions = _questions(wanted.answers)
         (run_id,) = {question.run_id for question in questions}
         found = await self._found(call, "answer", wanted.conversation, run_id)
-        await _refuse_unseen(found, questions)
-        given = [
-            asking.Answer(name, each.decision, found.principal.actor, each.reason, digest)
-            for (_, name, digest), each in questions.items()
-        ]
+        given = await _given(found, questions)
         if await answered(call.service, call.starter, found.principal, found.row, given, again=True) is None:
             raise Refusal("not_resumed")
         return replace(found, row=await self._latest(call, found.row))
@@ -285,20 +280,27 @@ def _questions(answers: Iterable[Answered]) -> dict[Question, Answered]:
             raise Refusal("unknown_interaction")
         if given.setdefault(question, each).decision != each.decision:
             raise Refusal("bad_fields", "a question is both approved and rejected")
-        if each.reason is not None and (len(each.reason) > MOST_REASON or "\0" in each.reason):
-            raise Refusal("bad_fields", f"the reason of an answer is text of at most {MOST_REASON} characters")
+        if "\0" in (each.reason or ""):
+            raise Refusal("bad_fields", "the reason of an answer is text without NUL")
     if len(given) > MOST_ANSWERS or len({question.run_id for question in given}) != 1:
         raise Refusal("bad_fields", f"at most {MOST_ANSWERS} questions are answered together, all of one run")
     return given
 
 
-async def _refuse_unseen(call: RunCall, questions: Mapping[Question, Answered]) -> None:
-    """Refuse to approve what no bridge shows. A front end may offer it all the same."""
-    view = await view_of(call.service.journal, call.row.run_id, call.principal.scope)
-    for question, each in questions.items():
-        asked_for = view.interactions.get(question.interaction_id)
-        if each.decision == "approved" and asked_for is not None and not asked_for.approvable:
+async def _given(call: RunCall, questions: Mapping[Question, Answered]) -> list[asking.Answer]:
+    """The answers, with the caller as actor. Where an approval takes a text, its reason is that text: the protocols
+    have no place of their own for one. Raises :class:`Refusal` for approving what no bridge shows, whoever offered it.
+    """
+    view, actor = await view_of(call.service.journal, call.row.run_id, call.principal.scope), call.principal.actor
+    given = list[asking.Answer]()
+    for (_, name, digest), each in questions.items():
+        question, approved = view.interactions.get(name), each.decision == "approved"
+        if approved and question is not None and not question.approvable:
             raise Refusal("not_shown")
+        takes = TEXTS.get(question.kind, "refused") if approved and question is not None else "refused"
+        answer, said = asking.Answer(name, each.decision, actor, digest=digest), each.reason or None
+        given.append(replace(answer, reason=said) if takes == "refused" else replace(answer, text=said))
+    return given
 
 
 def _is_live(row: RunRow) -> bool:

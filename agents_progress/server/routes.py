@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
-from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, JsonValue, StringConstraints, TypeAdapter, ValidationError, with_config
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Send
@@ -43,10 +43,15 @@ class _CancelBody(TypedDict):
     mode: NotRequired[CancelMode]
 
 
+_Said: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+
+
 @with_config(_STRICT)
 class _AnswerBody(TypedDict):
     decision: Literal["approve", "reject"]
-    reason: NotRequired[Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]]
+    reason: NotRequired[_Said]
+    text: NotRequired[_Said]
+    arguments: NotRequired[JsonValue]
     digest: NotRequired[Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]]
 
 
@@ -184,8 +189,10 @@ async def answer(call: RunCall) -> Response:
         interaction_id,
         _DECISIONS[body["decision"]],
         call.principal.actor,
-        reason=body.get("reason"),
+        reason=body.get("reason") or None,
         digest=body.get("digest"),
+        arguments=body.get("arguments"),
+        text=body.get("text") or None,
     )
     later = await answered(call.service, call.starter, call.principal, call.row, [given])
     return Answer({"answer": "accepted", "continued_as": later}, 202)

@@ -234,7 +234,7 @@ class Service:
         """Prune and erase what is past its time."""
         if self._prune_after is None and self._erase_after is None:
             return
-        for row, silent_s in over(await self.journal.runs(limit=SWEPT)):
+        for row, silent_s in await over(self.journal, SWEPT):
             if self._erase_after is not None and silent_s > self._erase_after:
                 await erase(self.journal, run_id=row.run_id)
             elif self._prune_after is not None and silent_s > self._prune_after:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterable, AsyncIterator, Generator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Generator, Mapping, Sequence
 from io import StringIO
 from typing import Any, Final, Protocol, TextIO
 
+from agents_progress.answers import CARRIED
 from agents_progress.errors import AlreadyResumed, TerminalExtraMissing
 from agents_progress.events import Envelope
 from agents_progress.interrupts import STEPS, Interrupts
@@ -59,7 +60,14 @@ class Watched(Protocol):
         """Ask the run to stop."""
 
     def resume(
-        self, approve: str | Sequence[str] = (), reject: str | Sequence[str] = (), actor: str | None = None
+        self,
+        approve: str | Sequence[str] = (),
+        reject: str | Sequence[str] = (),
+        actor: str | None = None,
+        *,
+        arguments: Mapping[str, Mapping[str, Any]] | None = None,
+        text: str | Mapping[str, str] | None = None,
+        reason: str | Mapping[str, str] | None = None,
     ) -> Watched:
         """Answer its questions, and continue it."""
 
@@ -166,8 +174,12 @@ async def _answered(run: Watched, view: RunView, prompt: Prompt, left_to_others:
     if not decisions:
         prompt.say("still_waits")
         return None
-    chosen = {word: [name for name, (decision, _) in decisions.items() if decision == word] for word in _DECISIONS}
-    return run.resume(approve=chosen["approved"], reject=chosen["rejected"], actor=_ACTOR)
+    chosen = {word: [name for name, each in decisions.items() if each.decision == word] for word in _DECISIONS}
+    carried: dict[str, Any] = {
+        each: {name: value for name, said in decisions.items() if (value := getattr(said, each)) is not None}
+        for each in CARRIED
+    }
+    return run.resume(approve=chosen["approved"], reject=chosen["rejected"], actor=_ACTOR, **carried)
 
 
 async def _continued(run: Watched) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .turns import JSON, Call, Ending, Frame, Message, RawEvent, RawItem, Reasoning, Step, Turn, Usage
+from .steps import JSON, Frame, Step
+from .turns import Call, Ending, Message, RawEvent, RawItem, Reasoning, Turn, Usage
 
 _FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.reactions_store import Document, Line, ReactionStore, Writing
+from agents_progress.effects.reactions.store import Document, Line, ReactionStore, Writing
 from agents_progress.errors import JournalClosed
 from agents_progress.journal.base import Scope
 
@@ -168,7 +168,16 @@ class ReactionStoreContract:
         store.change(["r1"], lambda found, now: (None, Writing(forget=["t0"])))
         assert [line.actor for line in store.audit()] == [None, ODD, None]
         assert [line.what for line in store.audit(scope=Scope(owner="ada"))] == ["w1"]
+        put(store, document(), lines=(Line(5.0, "other", owner=ODD), Line(6.0, "no task", actor="x", owner="ada")))
+        store.change([], lambda found, now: (None, Writing(forget_owners=["ada"])))
+        assert [(line.actor, line.owner) for line in store.audit()] == [(None, None)] * 3 + [(None, ODD), (None, None)]
         store.wipe()
+
+    def test_it_is_known_whether_anything_was_stored(self, store: ReactionStore, reopened: ReactionStore) -> None:
+        assert not store.exists()
+        put(store, document())
+        assert store.exists()
+        assert reopened.exists()
 
     def test_a_closed_store_says_so(self, store: ReactionStore) -> None:
         assert store.submit(lambda: 7).result(10) == 7

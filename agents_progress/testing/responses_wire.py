@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from .turns import JSON, Call, Content, Ending, Frame, Message, RawEvent, RawItem, Reasoning, Step, Turn, Usage
+from .steps import JSON, Frame, Step
+from .turns import Call, Content, Ending, Message, RawEvent, RawItem, Reasoning, Turn, Usage
 
 
 def encode(frame: Frame) -> bytes:

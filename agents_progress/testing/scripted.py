@@ -7,11 +7,13 @@ run ends) is what the SDK makes of such a stream, in whichever version is instal
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from . import chat_wire, responses_wire
-from .turns import JSON, Ending, Turn
+from .steps import JSON, Cancel, Delivery, Frame, Step
+from .turns import Ending, Turn
 
 if TYPE_CHECKING:
     import httpx2 as httpx
@@ -39,10 +41,16 @@ class ScriptedAPI:
 
     def __init__(self, turns: Iterable[Turn]) -> None:
         self._turns = iter(turns)
-        self._taken = 0
+        self._counted = isinstance(turns, Sized)
         self._overrun = False
+        self.taken = 0
+        """How many turns were asked for."""
         self.requests: list[JSON] = []
         """The JSON bodies received, in order, those beyond the script included."""
+        self.frames: list[int] = []
+        """How many frames of a stream were sent in answer to each of them."""
+        self.cancelled: Callable[[Cancel], object] = _nobody
+        """Does what a `cancel()` in the script asks for; `run_script` puts its run here."""
 
     def client(self, **options: Any) -> AsyncOpenAI:
         """The real client over this script, without retries of its own unless `max_retries` is given."""
@@ -65,52 +73,95 @@ class ScriptedAPI:
 
         return OpenAIChatCompletionsModel(name, self.client(**options))
 
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Answer what any client in this process asks of a model, so that the code under test stays as it is.
+
+        Covers every asynchronous client over httpx or httpx2, to any host; requests that ask no model go where they
+        went. A client that tries again by itself is refused the same until it gives up, and takes no further turn.
+        """
+        from . import transport
+
+        with transport.taken_over(self._answer):
+            yield
+
     def assert_played(self) -> None:
-        """Raise `ScriptNotPlayed` unless the requests asked for every turn and for none beyond the last."""
+        """Raise `ScriptNotPlayed` unless the requests asked for every turn and for none beyond the last.
+
+        Of a script without a length, such as a generator, nothing has to be left.
+        """
+        left = self.unplayed()
+        if left is not None:
+            raise ScriptNotPlayed(left)
+
+    def unplayed(self) -> str | None:
+        """How the requests and the script do not match, None where they do."""
         if self._overrun:
-            raise ScriptNotPlayed(self._beyond(len(self.requests)))
-        left = sum(1 for _ in self._turns)
-        if left:
-            raise ScriptNotPlayed(f"{_turns(left)} of the script were not asked for; {self._taken} were played")
+            return self._beyond(len(self.requests))
+        if not self._counted:
+            return None
+        remaining = list(self._turns)
+        self._turns = iter(remaining)
+        if not remaining:
+            return None
+        return f"{_turns(len(remaining))} of the script not asked for; {self.taken} played"
 
     def _answer(self, path: str, body: JSON) -> httpx.Response:
         from . import transport
 
         self.requests.append(copy.deepcopy(body))
+        self.frames.append(0)
         number = len(self.requests)
         turn = next(self._turns, None)
         if turn is None:
             self._overrun = True
             return _impossible(self._beyond(number))
-        self._taken += 1
+        self.taken += 1
         if not turn.reachable:
             raise transport.unreachable()
         if turn.error is not None:
             return transport.refused(turn.http_status, turn.error)
-        return _rendered(path, turn, number, body)
+        return self._rendered(path, turn, number, body)
 
-    def _beyond(self, number: int) -> str:
-        return f"The script has {_turns(self._taken)}, and this is request {number}: there is no turn to answer it."
+    def _rendered(self, path: str, turn: Turn, number: int, body: JSON) -> httpx.Response:
+        from . import transport
 
-
-def _rendered(path: str, turn: Turn, number: int, body: JSON) -> httpx.Response:
-    from . import transport
-
-    streamed = bool(body.get("stream"))
-    if not streamed and (error := _error(turn)) is not None:
-        return transport.refused(500, error)  # a plain answer has no place for an error event
-    if path.endswith("/responses"):
-        if streamed:
-            return transport.stream(responses_wire.events(turn, number, body), responses_wire.encode)
-        return transport.plain(responses_wire.body(turn, number, body))
-    if path.endswith("/chat/completions"):
-        reason = chat_wire.unplayable(turn)
+        streamed = bool(body.get("stream"))
+        if not streamed and (error := _error(turn)) is not None:
+            return transport.refused(500, error)  # a plain answer has no place for an error event
+        chat = path.endswith("/chat/completions")
+        if not chat and not path.endswith("/responses"):
+            return _impossible(f"The scripted API answers /responses and /chat/completions, not {path}.")
+        reason = chat_wire.unplayable(turn) if chat else None
         if reason is not None:
             return _impossible(f"Turn {number} has no chat form: {reason}.")
-        if streamed:
-            return transport.stream(chat_wire.events(turn, number, body), chat_wire.encode)
-        return transport.plain(chat_wire.body(turn, number, body))
-    return _impossible(f"The scripted API answers /responses and /chat/completions, not {path}.")
+        wire = chat_wire if chat else responses_wire
+        if not streamed:
+            return transport.plain(self._cancelling(wire.body(turn, number, body)))
+        frames = wire.events(turn, number, body)
+        stopped = frames if turn.stop is None else turn.stop.of(frames)
+        return transport.stream(self._counting(self._cancelling(stopped), number), wire.encode)
+
+    def _cancelling(self, frames: Iterator[Frame | Step]) -> Iterator[Frame | Delivery]:
+        """The frames and steps, without the cancels, which happen as they are reached."""
+        for frame in frames:
+            if isinstance(frame, Cancel):
+                self.cancelled(frame)
+            else:
+                yield frame
+
+    def _counting(self, frames: Iterator[Frame | Delivery], number: int) -> Iterator[Frame | Delivery]:
+        """The frames, counted as they are taken."""
+        for frame in frames:
+            self.frames[number - 1] += isinstance(frame, dict | str)
+            yield frame
+
+    def _beyond(self, number: int) -> str:
+        return f"The script has {_turns(self.taken)}, and this is request {number}: there is no turn to answer it."
+
+
+def _nobody(step: Cancel) -> None:
+    raise ScriptNotPlayed("a script with a cancel() in it is played by run_script; cancel a run of your own yourself")
 
 
 def _error(turn: Turn) -> JSON | None:

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+from unittest.mock import patch
 
 import openai
 
-from .turns import JSON, Cut, Frame, HangUp, Pause, Reached, Step, Wait
+from .steps import JSON, Cut, Delivery, Frame, HangUp, Pause, Reached, Wait
 
 if TYPE_CHECKING or int(openai.__version__.partition(".")[0]) >= 3:
     import httpx2 as httpx
 else:
     import httpx
+
+_ASKS_A_MODEL: Final = ("/responses", "/chat/completions")
 
 Answerer = Callable[[str, JSON], "httpx.Response"]
 
@@ -35,12 +41,75 @@ def client(answerer: Answerer) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.MockTransport(responder))
 
 
-def stream(frames: Iterator[Frame | Step], encode: Callable[[Frame], bytes]) -> httpx.Response:
+@contextmanager
+def taken_over(answerer: Answerer) -> Iterator[None]:
+    """Let `answerer(path, body)` answer every request that asks a model, of every client of httpx and httpx2."""
+    refusals: dict[bytes, Callable[[], httpx.Response]] = {}
+
+    async def answer(request: Any) -> httpx.Response:
+        content = await request.aread()
+        await asyncio.sleep(0)  # as in `client`
+        if request.headers.get("x-stainless-retry-count", "0") == "0" or content not in refusals:
+            try:
+                response = answerer(request.url.path, json.loads(content or b"{}"))
+            except httpx.ConnectError:
+                refusals[content] = _unreachable_again
+            else:
+                if response.is_success:
+                    return response
+                refusals[content] = partial(_refused_again, response.status_code, response.content)
+        return refusals[content]()
+
+    with ExitStack() as patches:
+        for library in filter(None, map(sys.modules.get, ("httpx", "httpx2"))):
+            patches.enter_context(_taken_over(library, answer))
+        yield
+
+
+def _taken_over(library: Any, answer: Callable[[Any], Coroutine[None, None, httpx.Response]]) -> Any:
+    real = library.AsyncHTTPTransport.handle_async_request
+
+    async def handle(self: Any, request: Any) -> Any:
+        if request.method != "POST" or not request.url.path.endswith(_ASKS_A_MODEL):
+            return await real(self, request)
+        try:
+            response = await answer(request)
+        except httpx.TransportError as error:
+            raise _as_of(library, error) from None
+        return response if library is httpx else _relayed(library, response)
+
+    return patch.object(library.AsyncHTTPTransport, "handle_async_request", handle)
+
+
+def _relayed(library: Any, response: httpx.Response) -> Any:
+    """The response as one of the other library: a client may be given another's, which it takes for its own."""
+
+    class Relayed(library.AsyncByteStream):  # type: ignore[misc]
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for chunk in cast("AsyncIterator[bytes]", response.stream):
+                    yield chunk
+            except httpx.TransportError as error:
+                raise _as_of(library, error) from None
+
+        async def aclose(self) -> None:
+            await response.aclose()
+
+    return library.Response(response.status_code, headers=response.headers.multi_items(), stream=Relayed())
+
+
+def _as_of(library: Any, error: httpx.TransportError) -> Exception:
+    """The same error as one of another HTTP library."""
+    cls: type[Exception] = getattr(library, type(error).__name__)
+    return cls(str(error))
+
+
+def stream(frames: Iterator[Frame | Delivery], encode: Callable[[Frame], bytes]) -> httpx.Response:
     """A 200 whose body is the frames as server-sent events."""
     return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=_Body(play(frames, encode)))
 
 
-def plain(frames: Iterator[Frame | Step]) -> httpx.Response:
+def plain(frames: Iterator[Frame | Delivery]) -> httpx.Response:
     """A 200 whose body is one JSON object, sent after the steps that come before it."""
 
     def encode(frame: Frame) -> bytes:
@@ -54,12 +123,22 @@ def refused(status: int, error: JSON) -> httpx.Response:
     return httpx.Response(status, json={"error": error})
 
 
+def _refused_again(status: int, content: bytes) -> httpx.Response:
+    """A refusal that keeps a client which tries again waiting for a millisecond only."""
+    headers = {"content-type": "application/json", "retry-after-ms": "1"}
+    return httpx.Response(status, headers=headers, content=content)
+
+
+def _unreachable_again() -> httpx.Response:
+    raise unreachable()
+
+
 def unreachable() -> Exception:
     """The error of a connection that could not be opened."""
     return httpx.ConnectError("the script says that the API cannot be reached")
 
 
-async def play(frames: Iterator[Frame | Step], encode: Callable[[Frame], bytes]) -> AsyncGenerator[bytes, None]:
+async def play(frames: Iterator[Frame | Delivery], encode: Callable[[Frame], bytes]) -> AsyncGenerator[bytes, None]:
     """Send the frames one by one and do what the steps say."""
     for frame in frames:
         match frame:

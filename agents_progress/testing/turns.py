@@ -1,7 +1,7 @@
-"""The vocabulary of a scripted model: what one response consists of, and how its stream behaves.
+"""The vocabulary of a scripted model: what one response consists of, and how it ends.
 
 Everything here is a frozen value. A `Turn` can be written once and played any number of times; only an
-`asyncio.Event` given to `wait` or `reached` carries state. Nothing here knows how a turn looks on a wire:
+`asyncio.Event` given to a step carries state. Nothing here knows how a turn looks on a wire:
 `responses_wire` and `chat_wire` render it.
 """
 
@@ -11,53 +11,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-if TYPE_CHECKING:
-    import asyncio
-
-JSON: TypeAlias = dict[str, Any]
-
-
-# --- Steps: what the stream does at this point instead of sending a frame ------------------------------------
-
-
-@dataclass(frozen=True)
-class Pause:
-    """The stream is silent for `seconds`."""
-
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Wait:
-    """The stream is silent until `event` is set."""
-
-    event: asyncio.Event
-
-
-@dataclass(frozen=True)
-class Reached:
-    """The stream sets `event` when it gets here, after the frames before it were taken."""
-
-    event: asyncio.Event
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The connection breaks here."""
-
-    kind: Literal["read", "protocol", "timeout"] = "read"
-
-
-@dataclass(frozen=True)
-class HangUp:
-    """The body ends here, cleanly, whatever should have followed."""
-
-
-Step: TypeAlias = Pause | Wait | Reached | Cut | HangUp
-Frame: TypeAlias = JSON | str
-
+from .steps import JSON, Cut, Frame, HangUp, Step, Stop
 
 # --- Pieces: what a response consists of --------------------------------------------------------------------
 
@@ -173,6 +129,7 @@ class Turn:
     http_status: int = 200
     error: JSON | None = None
     reachable: bool = True
+    stop: Stop | None = None
 
     def played(self) -> tuple[Piece, ...]:
         """The pieces with the ending that was left out, and with the item statuses that the ending implies."""
@@ -266,31 +223,6 @@ def event(frame: Frame) -> RawEvent:
     return RawEvent(frame)
 
 
-def pause(seconds: float) -> Pause:
-    """The stream is silent for `seconds`."""
-    return Pause(seconds)
-
-
-def wait(gate: asyncio.Event) -> Wait:
-    """The stream is silent until somebody sets `gate`."""
-    return Wait(gate)
-
-
-def reached(signal: asyncio.Event) -> Reached:
-    """The stream sets `signal` when it gets to this point."""
-    return Reached(signal)
-
-
-def cut(kind: Literal["read", "protocol", "timeout"] = "read") -> Cut:
-    """The connection breaks here, with a read error, a protocol error (body cut short) or a read timeout."""
-    return Cut(kind)
-
-
-def hang_up() -> HangUp:
-    """The body ends here as if all had been said: no terminal event, no error."""
-    return HangUp()
-
-
 def completed(*, status: str = "completed", output: Sequence[JSON] | None = None) -> Ending:
     """The response ends with `response.completed`, which is also what happens when no ending is written.
 
@@ -327,6 +259,14 @@ def turn(*pieces: Piece, usage: Usage | None = Usage(10, 5)) -> Turn:
 def raw_turn(*pieces: RawEvent | Step) -> Turn:
     """A stream that carries the given frames and nothing else; with no pieces, a 200 with an empty body."""
     return Turn(pieces, framed=False)
+
+
+def stopped(turn: Turn, after: int, step: Cut | HangUp) -> Turn:
+    """The same turn, whose stream stops after so many frames: `stopped(answer, 3, cut())`, or `hang_up()`.
+
+    A turn that has no more frames stops behind its last one. An answer that is not streamed is not stopped.
+    """
+    return replace(turn, stop=Stop(after, step))
 
 
 def http_error(status: int, message: str = "The request was refused.", *, code: str | None = None) -> Turn:

@@ -30,6 +30,7 @@ BARS: Final = (
     Bar("effects", "a tool killed at every step of its call has paid once, or is uncertain and comes to once", "", 4),
     Bar("approvals", "an approval whose processes are killed at every step comes to one payment, never two", "", 2),
     Bar("reactions", "a reaction killed at every step arrives once, and 1,000 through 4 processes do", "", 10),
+    Bar("frozen", "a process stopped for longer than its lease acts no second time when it goes on", "", 4),
     Bar("outage", "20 runs lose nothing to a store that is frozen or crashed for 10 s", "", 4),
     Bar("blocked", "a tool that blocks the loop for 20 s loses no lease", "", 2),
     Bar("locked", "a foreign write lock on a SQLite journal delays, and never makes a hole", "", 4),

@@ -9,58 +9,33 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from .asker import ANSWERING, ASKING
+from .asker import ANSWERING, ASKED, ASKING, EDITED, orders
 from .figures import Figures
 from .nursery import Nursery
 from .payer import paid
-from .places import Place, Places, stores
+from .stories import Story, play
 
 BACKENDS: Final = "sqlite", "postgres"
-LEASE_S: Final = 1.0
-WITHIN_S: Final = 40.0
 
 
 @dataclass
-class Story:
-    """Who dies where, and what became of it."""
+class Case(Story):
+    """One story of two processes: one asks, and another one that never saw it answers."""
 
-    nursery: Nursery
-    place: Place
-    folder: Path
-    deaths: tuple[str, str]
-    run_id: str = field(default_factory=lambda: secrets.token_hex(8))
-    faults: list[str] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
+    edited: bool = field(default=False, kw_only=True)
+    run_id: str = field(default_factory=lambda: secrets.token_hex(8), kw_only=True)
 
-    @property
-    def bank(self) -> Path:
-        return self.folder / "bank"
-
-    async def live(self, does: str, step: str) -> dict[str, Any] | None:
-        """One process up to a step; what it told, None when it died."""
-        told = self.folder / f"told-{does}"
-        about = {"url": self.place.url, "bank": str(self.bank), "step": step, "does": does, "told": str(told)}
-        child = self.nursery.born({**about, "lease_s": LEASE_S, "run_id": self.run_id})
-        try:
-            async with asyncio.timeout(WITHIN_S):
-                await child.gone()
-        except TimeoutError:
-            child.kill()
-            self.faults.append(f"a process hung at or before {step!r}")
-        finally:
-            child.close()
-        answer: dict[str, Any] | None = json.loads(told.read_text()) if told.exists() else None
-        if (answer is None) != bool(step):
-            self.faults.append(f"{does}: {'killed' if answer is None else 'lived'}, to be killed {step!r}")
+    async def part(self, does: str, step: str) -> dict[str, Any] | None:
+        """The process that does this, up to a step; what it told, None when it died."""
+        answer = await self.live(step, does=does, run_id=self.run_id, edited=self.edited)
+        how = "killed" if answer is None else "lived"
+        self.expect((answer is None) == bool(step), f"{does}: {how}, to be killed {step!r}")
         return answer
 
     async def play(self) -> None:
@@ -69,45 +44,40 @@ class Story:
             if does == "answer" and asking and asking not in ASKING[3:]:
                 continue  # it never paused, so there is nothing to answer
             if does == "ask" or step:
-                await self.live(does, step)
+                await self.part(does, step)
                 self.seen.append(f"{'killed ' + step if step else does + 's'}, paid {len(paid(self.bank))}")
-                if len(paid(self.bank)) > 1:
-                    self.faults.append(f"paid {len(paid(self.bank))} times")
-        told = await self.live("finish", "") or {}
+                self.expect(len(paid(self.bank)) <= 1, f"paid {len(paid(self.bank))} times")
+        told = await self.part("finish", "") or {}
         how = f"unknown is told as {told['left']}, and asked anew" if told.get("again") else "approved"
         self.seen.append(f"{how}: {told.get('kind')}, paid {len(paid(self.bank))}")
-        if told.get("kind") != "succeeded" or len(paid(self.bank)) != 1:
-            self.faults.append(f"it came to {told}, paid {len(paid(self.bank))} times")
-        if told.get("again") and told.get("left") != "unknown":
-            self.faults.append(f"a run that was killed is told as {told['left']}")
+        once = told.get("kind") == "succeeded" and len(paid(self.bank)) == 1
+        self.expect(once, f"it came to {told}, paid {len(paid(self.bank))} times")
+        paid_for = {EDITED if self.edited else ASKED}
+        self.expect(set(orders(self.bank)) == paid_for, f"paid for {orders(self.bank)}")
+        truly = not told.get("again") or told.get("left") == "unknown"
+        self.expect(truly, f"a run that was killed is told as {told.get('left')}")
 
 
-def plan(every: bool) -> list[tuple[str, str]]:
-    """The steps at which the process that asks and the one that answers die."""
+def plan(every: bool) -> list[tuple[tuple[str, str], bool]]:
+    """The steps at which the process that asks and the one that answers die, and whether the answer edits what is paid.
+
+    An edit is decided when the answer is; whether it holds is seen from the claim on.
+    """
     asking, answering = [(step, "") for step in ASKING], [("", step) for step in ANSWERING]
     both = [(ASKING[3], step) for step in ANSWERING]
-    return asking + answering + both if every else [asking[1], asking[3], *answering[1::4], both[3]]
+    edited = answering[2:9]
+    if not every:
+        asking, answering, both, edited = [asking[1], asking[3]], answering[1::4], [both[3]], edited[1::4]
+    return [(deaths, False) for deaths in asking + answering + both] + [(deaths, True) for deaths in edited]
 
 
 async def backend(name: str, nursery: Nursery, every: bool, figures: Figures) -> None:
     """Play all of a plan on one backend, some at a time, and say of each what was seen."""
-    free = asyncio.Semaphore(4)
-
-    async def one(places: Places, deaths: tuple[str, str]) -> Story:
-        async with free:
-            with TemporaryDirectory() as folder:
-                story = Story(nursery, places(), Path(folder), deaths)
-                await story.play()
-                return story
-
-    with stores(name) as places:
-        stories = await asyncio.gather(*(one(places, deaths) for deaths in plan(every)))
-    for story in stories:
-        figures.say(f"{name}: {'; '.join(story.seen)}")
-        for fault in story.faults:
-            figures.say(f"{name}, {story.deaths}: {fault}")
-    bad = sum(bool(story.faults) for story in stories)
-    figures.hold(not bad, f"{name}: {len(stories) - bad} of {len(stories)} approvals came to one payment")
+    cases = [
+        lambda place, folder, deaths=deaths, edited=edited: Case(nursery, place, folder, deaths, edited=edited)
+        for deaths, edited in plan(every)
+    ]
+    await play(name, cases, figures, "approvals came to one payment")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,11 +7,7 @@ It starts a run that asks, or answers one that paused elsewhere, or finishes wha
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import signal
-import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +19,7 @@ from agents_progress.claim import follower, next_run_id
 from agents_progress.decorate import Decorated
 from agents_progress.effects.entry import DidNotHappen, Finding, Happened
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.once import once
 from agents_progress.effects.places import ledger_beside
 from agents_progress.errors import AlreadyResumed, NotPaused
@@ -34,6 +30,7 @@ from agents_progress.testing import ScriptedAPI, call, text, turn
 
 from .payer import paid, pay
 from .places import Place
+from .stories import Mortal, alone
 
 ASKING: Final = (
     "before what the pause leaves behind is stored",
@@ -59,17 +56,19 @@ ANSWERING: Final = (
 """The steps of the process that answers."""
 
 
-class Life:
+ASKED: Final = 7
+EDITED: Final = 8
+"""The order that the model wants paid, and the one that is paid where the person who approves edits it."""
+
+
+def orders(bank: Path) -> list[int]:
+    """What the bank was told to pay for, once each time that it was."""
+    told = bank.with_suffix(".orders")
+    return [int(order) for order in told.read_text().split()] if told.exists() else []
+
+
+class Life(Mortal):
     """One process: what it does, and where it ends."""
-
-    def __init__(self, about: Mapping[str, Any]) -> None:
-        self.about = about
-        self.bank = Path(about["bank"])
-
-    def reached(self, step: str) -> None:
-        if step and step == self.about["step"]:
-            os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(60)
 
     def work(self, journal: Journal, ledger: Ledger, asks: bool) -> Decorated[...]:
         def ask_bank(key: str, arguments: Mapping[str, Any]) -> Finding:
@@ -78,13 +77,15 @@ class Life:
         @once(key="{order}", ledger=ledger, name="pay", reconcile=ask_bank)
         def pay_once(order: int) -> str:
             self.reached(ANSWERING[6])
+            with self.bank.with_suffix(".orders").open("a") as told:
+                told.write(f"{order}\n")
             pay(self.bank)
             self.reached(ANSWERING[7])
             return f"paid {order}"
 
         tool = function_tool(pay_once, name_override="pay", needs_approval=True)
         said = (turn(text("Paid.")),)
-        asked = (turn(call("pay", {"order": 7}, call_id="c1")),)
+        asked = (turn(call("pay", {"order": ASKED}, call_id="c1")),)
 
         @progress(journal=journal, keep_pauses=True, owner="ada", tenant="shop")
         def work() -> RunResultStreaming:
@@ -129,7 +130,7 @@ class Life:
         told = await getattr(self, self.about["does"])(journal, ledger)
         await journal.close()
         ledger.close()
-        Path(self.about["told"]).write_text(json.dumps(told))
+        self.tell(told)
 
     async def ask(self, journal: Journal, ledger: Ledger) -> dict[str, Any]:
         """A run that pauses."""
@@ -141,8 +142,12 @@ class Life:
 
     async def answer(self, journal: Journal, ledger: Ledger) -> dict[str, Any]:
         """Approve what paused elsewhere."""
-        run = await self.work(journal, ledger, asks=False).resume(self.about["run_id"], approve="all", actor="mei")
-        return {"kind": await self._ended(run)}
+        return {"kind": await self._ended(await self._approved(journal, ledger, self.about["run_id"]))}
+
+    async def _approved(self, journal: Journal, ledger: Ledger, run_id: str) -> Run:
+        arguments = {"ask-1": {"order": EDITED}} if self.about.get("edited") else None
+        work = self.work(journal, ledger, asks=False)
+        return await work.resume(run_id, approve="all", actor="mei", arguments=arguments)
 
     async def finish(self, journal: Journal, ledger: Ledger) -> dict[str, Any]:
         """Approve what still waits; where nothing does, see what it came to, and ask anew."""
@@ -165,7 +170,7 @@ class Life:
         run = self.work(journal, ledger, asks=True).using(run_id=f"{first}-again")()
         await run
         await run.closed()
-        again = await self.work(journal, ledger, asks=False).resume(run.id, approve="all", actor="mei")
+        again = await self._approved(journal, ledger, run.id)
         return {"kind": await self._ended(again), "again": True, "left": row.status}
 
     async def _ended(self, run: Run) -> str:
@@ -206,13 +211,12 @@ def warm() -> None:
     set_tracing_disabled(True)
     import psycopg
 
-    import agents_progress.effects.ledger_postgres
-    import agents_progress.effects.ledger_sqlite
+    import agents_progress.effects.ledger.postgres
+    import agents_progress.effects.ledger.sqlite
     import agents_progress.journal.postgres
     import agents_progress.journal.sqlite
 
     assert psycopg and agents_progress
     about = {"bank": os.devnull, "step": "", "does": "ask", "lease_s": 5.0, "run_id": "warm", "told": os.devnull}
     asyncio.run(Life(about).live(MemoryJournal(), MemoryLedger()))
-    while threading.active_count() > 1:  # the keeper's thread ends by itself
-        time.sleep(0.01)
+    alone()

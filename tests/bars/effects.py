@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import secrets
 import statistics
 import sys
@@ -18,68 +17,39 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from agents_progress.effects.entry import DidNotHappen, Entry, Happened
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.once import once
 from agents_progress.effects.places import open_ledger
 
 from .figures import Figures, spread
 from .nursery import Nursery
 from .payer import AGAIN, BODY, FIRST, paid
-from .places import Place, Places, stores
+from .places import Place, stores
+from .stories import LEASE_S, Story, play
 
 BACKENDS: Final = "sqlite", "postgres"
 KINDS: Final = "sync", "async"
-LEASE_S: Final = 1.0
-WITHIN_S: Final = 40.0
 RECEIPT: Final = "paid 7"
 CALLS: Final = 200
 
 
 @dataclass
-class Case:
-    """One story: who dies where, and what became of it."""
+class Case(Story):
+    """One story of a tool of a kind, with a bank that can be asked or not."""
 
-    nursery: Nursery
-    place: Place
-    folder: Path
     kind: str
-    deaths: Sequence[str]
     asks: bool
-    ledger: Ledger
-    faults: list[str] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
+    ledger: Ledger = field(init=False)
 
-    @property
-    def bank(self) -> Path:
-        return self.folder / "bank"
-
-    def expect(self, holds: object, words: str) -> None:
-        if not holds:
-            self.faults.append(words)
-
-    async def live(self, step: str, *, asks: bool) -> dict[str, Any] | None:
-        """One process up to a step; what its tool gave, None when it died."""
-        told = self.folder / f"told-{secrets.token_hex(4)}"
-        about = {"url": self.place.url, "bank": str(self.bank), "step": step, "asks": asks, "kind": self.kind}
-        more = {"lease_s": LEASE_S, "run_id": secrets.token_hex(8), "told": str(told)}
-        child = self.nursery.born({**about, **more})
-        try:
-            async with asyncio.timeout(WITHIN_S):
-                await child.gone()
-        except TimeoutError:
-            child.kill()
-            self.faults.append(f"a process hung at or before {step!r}")
-        finally:
-            child.close()
-        answer: dict[str, Any] | None = json.loads(told.read_text()) if told.exists() else None
-        return answer
+    def __post_init__(self) -> None:
+        self.ledger = open_ledger(self.place.url)
 
     async def state(self) -> str:
         """The state of the effect once nobody holds it."""
@@ -102,51 +72,34 @@ class Case:
         self.expect(self.ledger.resolve(entry.effect.entry, entry.generation, finding, "ann"), "it was not resolved")
 
     async def play(self) -> None:
+        self.seen.append(f"{self.kind}, {'asks the bank' if self.asks else 'asks nobody'}")
+        try:
+            await self._play()
+        finally:
+            await asyncio.to_thread(self.ledger.close)
+
+    async def call(self, step: str, *, asks: bool) -> dict[str, Any] | None:
+        """One process that calls the tool in a run of its own; what it gave, None when it died."""
+        return await self.live(step, asks=asks, kind=self.kind, run_id=secrets.token_hex(8))
+
+    async def _play(self) -> None:
         for step in self.deaths:
-            answer = await self.live(step, asks=self.asks)
+            answer = await self.call(step, asks=self.asks)
             state, times = await self.state(), len(paid(self.bank))
             how = "lived" if answer is not None else "killed"
             self.seen.append(f"{how} {step}: {state}, paid {times}")
             self.expect(times <= 1, f"paid {times} times")
             self.expect((state == "succeeded") <= (times == 1), f"{state}, and paid {times} times")
             self.expect(state in ("uncertain", "none", "failed") or times == 1, f"{state}, and paid {times} times")
-        answer = await self.live("", asks=self.asks)
+        answer = await self.call("", asks=self.asks)
         if answer is not None and answer["note"] == "effect_uncertain" and not self.asks:
             self.expect(len(paid(self.bank)) <= 1, "paid more than once")
             await asyncio.to_thread(self.person)
             self.seen.append("refused as uncertain, resolved by a person")
-            answer = await self.live("", asks=False)
+            answer = await self.call("", asks=False)
         self.expect(answer is not None and answer["output"] == RECEIPT, f"the last call gave {answer}")
         self.expect(len(paid(self.bank)) == 1, f"paid {len(paid(self.bank))} times in the end")
         self.seen.append(f"then {'the stored result' if answer and answer['reused'] else 'the effect'}, paid 1")
-
-
-async def stories(
-    name: str, nursery: Nursery, places: Places, plan: Sequence[tuple[str, Sequence[str], bool]], figures: Figures
-) -> None:
-    """Play all of a plan, some at a time, and say of each what was seen."""
-    free = asyncio.Semaphore(4)
-
-    async def one(kind: str, deaths: Sequence[str], asks: bool) -> Case:
-        async with free:
-            with TemporaryDirectory() as folder:
-                place = places()
-                ledger = open_ledger(place.url)
-                case = Case(nursery, place, Path(folder), kind, deaths, asks, ledger)
-                try:
-                    await case.play()
-                finally:
-                    await asyncio.to_thread(ledger.close)
-                return case
-
-    cases = await asyncio.gather(*(one(*story) for story in plan))
-    for case in cases:
-        asking = "asks the bank" if case.asks else "asks nobody"
-        figures.say(f"{name}, {case.kind}, {asking}: {'; '.join(case.seen)}")
-        for fault in case.faults:
-            figures.say(f"{name}, {case.kind}, {asking}, {case.deaths}: {fault}")
-    bad = sum(bool(case.faults) for case in cases)
-    figures.hold(not bad, f"{name}: {len(cases) - bad} of {len(cases)} stories came to one payment")
 
 
 def plan(every: bool) -> list[tuple[str, Sequence[str], bool]]:
@@ -159,8 +112,12 @@ def plan(every: bool) -> list[tuple[str, Sequence[str], bool]]:
 
 
 async def backend(name: str, nursery: Nursery, every: bool, figures: Figures) -> None:
-    with stores(name) as places:
-        await stories(name, nursery, places, plan(every), figures)
+    cases = [partial(_case, nursery, *story) for story in plan(every)]
+    await play(name, cases, figures, "stories came to one payment")
+
+
+def _case(nursery: Nursery, kind: str, deaths: Sequence[str], asks: bool, place: Place, folder: Path) -> Story:
+    return Case(nursery, place, folder, deaths, kind, asks)
 
 
 def cost(name: str, figures: Figures) -> None:

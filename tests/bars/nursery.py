@@ -38,6 +38,17 @@ class Child:
         finally:
             loop.remove_reader(self._fd)
 
+    async def frozen(self) -> None:
+        """Wait until it has stopped itself, or is gone."""
+        with suppress(FileNotFoundError):
+            while Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+                await asyncio.sleep(0.01)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._fd, signal.SIGCONT)
+
     def kill(self) -> None:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._fd, signal.SIGKILL)

@@ -6,11 +6,8 @@ The bank is a file: a line for each payment that was really made. It forbids no 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -22,13 +19,14 @@ from agents import Agent, Runner, RunResultStreaming, function_tool, set_tracing
 from agents_progress import progress
 from agents_progress.effects.entry import DidNotHappen, Finding, Happened
 from agents_progress.effects.ledger import Ledger
-from agents_progress.effects.ledger_memory import MemoryLedger
+from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.once import effect_key, once, worded
 from agents_progress.effects.places import ledger_beside
 from agents_progress.journal import Journal, MemoryJournal
 from agents_progress.testing import ScriptedAPI, call, text, turn
 
 from .places import Place
+from .stories import Mortal, alone
 
 _CHANGES: Final = {"begin": "take the effect", "succeed": "record that it happened", "resolve": "record what was found"}
 _MOMENTS: Final = "before", "within the transaction of", "before the commit of", "after"
@@ -60,18 +58,12 @@ def pay(bank: Path) -> None:
     os.close(to)
 
 
-class Life:
+class Life(Mortal):
     """One process: what it does, and where it ends."""
 
     def __init__(self, about: Mapping[str, Any]) -> None:
-        self.about = about
-        self.bank = Path(about["bank"])
+        super().__init__(about)
         self._doing = threading.local()
-
-    def reached(self, step: str) -> None:
-        if step == self.about["step"]:
-            os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(60)
 
     # The tool.
 
@@ -175,7 +167,7 @@ class Life:
         await run.closed()
         await journal.close()
         ledger.close()
-        Path(self.about["told"]).write_text(json.dumps(told))
+        self.tell(told)
 
 
 def live(about: Mapping[str, Any]) -> None:
@@ -189,13 +181,12 @@ def warm() -> None:
     set_tracing_disabled(True)
     import psycopg
 
-    import agents_progress.effects.ledger_postgres
-    import agents_progress.effects.ledger_sqlite
+    import agents_progress.effects.ledger.postgres
+    import agents_progress.effects.ledger.sqlite
     import agents_progress.journal.postgres
     import agents_progress.journal.sqlite
 
     assert psycopg and agents_progress
     about = {"bank": os.devnull, "step": "", "asks": True, "kind": "async", "lease_s": 5.0, "run_id": "warm"}
     asyncio.run(Life({**about, "told": os.devnull}).live(MemoryJournal(), MemoryLedger()))
-    while threading.active_count() > 1:  # the keeper's thread ends by itself
-        time.sleep(0.01)
+    alone()

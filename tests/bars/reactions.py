@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import json
 import os
-import secrets
 import sys
 import time
 from collections.abc import Sequence
@@ -26,59 +25,32 @@ from agents_progress.journal import open_journal
 
 from .figures import Figures
 from .nursery import Nursery
-from .places import Place, Places, stores
+from .places import Place, stores
 from .reactor import AGAIN, EFFECT, FIRST, ONCE_MORE, SUBMITTED, arrived
+from .stories import Story, play
 
 BACKENDS: Final = "sqlite", "postgres"
-LEASE_S: Final = 1.0
-WITHIN_S: Final = 60.0
 WORKERS: Final = 4
 MANY: Final = 1000
 
 
 @dataclass
-class Case:
-    """One story: who dies where, and what became of it."""
+class Case(Story):
+    """One story of a reaction, at one time."""
 
-    nursery: Nursery
-    place: Place
-    folder: Path
-    deaths: Sequence[str]
-    now: float = field(default_factory=time.time)
-    faults: list[str] = field(default_factory=list)
+    now: float = field(default_factory=time.time, kw_only=True)
 
-    @property
-    def bank(self) -> Path:
-        return self.folder / "bank"
+    within_s = 60.0
 
-    async def live(self, step: str) -> dict[str, Any] | None:
-        """One process up to a step; what it told, None when it died."""
-        told = self.folder / f"told-{secrets.token_hex(4)}"
-        about = {"url": self.place.url, "bank": str(self.bank), "step": step, "told": str(told)}
-        child = self.nursery.born({**about, "lease_s": LEASE_S, "now": self.now})
-        try:
-            async with asyncio.timeout(WITHIN_S):
-                await child.gone()
-        except TimeoutError:
-            child.kill()
-            self.faults.append(f"a process hung at or before {step!r}")
-        finally:
-            child.close()
-        answer: dict[str, Any] | None = json.loads(told.read_text()) if told.exists() else None
-        return answer
-
-    async def play(self) -> str:
+    async def play(self) -> None:
         for step in self.deaths:
-            if await self.live(step) is not None:
-                self.faults.append(f"nobody came to {step!r}")
-            if len(arrived(self.bank)) > 1:
-                self.faults.append(f"arrived {len(arrived(self.bank))} times after {step!r}")
-        told = await self.live("") or {}
-        if told.get("state") != "done" or (told.get("runs") or [""])[-1] != "done":
-            self.faults.append(f"the last process says {told}")
-        if arrived(self.bank) != [told.get("key")]:
-            self.faults.append(f"arrived {len(arrived(self.bank))} times in the end")
-        return f"killed {', then '.join(self.deaths)}: {told.get('runs')}, arrived {len(arrived(self.bank))}"
+            self.expect(await self.live(step, now=self.now) is None, f"nobody came to {step!r}")
+            self.expect(len(arrived(self.bank)) <= 1, f"arrived {len(arrived(self.bank))} times after {step!r}")
+        told = await self.live("", now=self.now) or {}
+        ended = told.get("state") == "done" and (told.get("runs") or [""])[-1] == "done"
+        self.expect(ended, f"the last process says {told}")
+        self.expect(arrived(self.bank) == [told.get("key")], f"arrived {len(arrived(self.bank))} times in the end")
+        self.seen += [f"killed {', then '.join(self.deaths)}", f"{told.get('runs')}, arrived {len(arrived(self.bank))}"]
 
 
 def plan(every: bool) -> list[Sequence[str]]:
@@ -90,22 +62,8 @@ def plan(every: bool) -> list[Sequence[str]]:
 
 async def backend(name: str, nursery: Nursery, every: bool, figures: Figures) -> None:
     """Play all of a plan, some at a time, and say of each what was seen."""
-    free = asyncio.Semaphore(4)
-
-    async def one(places: Places, deaths: Sequence[str]) -> Case:
-        async with free:
-            with TemporaryDirectory() as folder:
-                case = Case(nursery, places(), Path(folder), deaths)
-                figures.say(f"{name}, {await case.play()}")
-                return case
-
-    with stores(name) as places:
-        cases = await asyncio.gather(*(one(places, deaths) for deaths in plan(every)))
-    for case in cases:
-        for fault in case.faults:
-            figures.say(f"{name}, {case.deaths}: {fault}")
-    bad = sum(bool(case.faults) for case in cases)
-    figures.hold(not bad, f"{name}: {len(cases) - bad} of {len(cases)} stories came to one arrival, confirmed")
+    cases = [lambda place, folder, deaths=deaths: Case(nursery, place, folder, deaths) for deaths in plan(every)]
+    await play(name, cases, figures, "stories came to one arrival, confirmed")
 
 
 # Throughput.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,14 +18,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from agents_progress.effects import reactions as engine
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.places import reactions_beside
-from agents_progress.effects.reactions import Case, Grant, Reaction, Reactions, Receipt, Record
-from agents_progress.effects.reactions_store import ReactionStore
+from agents_progress.effects.reactions import Case, Grant, Reaction, Reactions, Receipt, Record, engine
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.store import ReactionStore
 from agents_progress.journal import Journal, MemoryJournal
 
 from .places import Place
+from .stories import Mortal, alone
 
 _RULES: Final = {
     "taken": "take",
@@ -91,19 +90,13 @@ def arrived(bank: Path) -> list[str]:
     return [json.loads(line)[0] for line in bank.read_text().splitlines()] if bank.exists() else []
 
 
-class Life:
+class Life(Mortal):
     """One process: what it does, and where it ends. It is source and target too."""
 
     def __init__(self, about: Mapping[str, Any]) -> None:
-        self.about = about
-        self.bank = Path(about["bank"])
+        super().__init__(about)
         self._doing = threading.local()
         self._reads = 0
-
-    def reached(self, step: str) -> None:
-        if step == self.about["step"]:
-            os.kill(os.getpid(), signal.SIGKILL)
-            time.sleep(60)
 
     # The source, the target, and who prepares.
 
@@ -219,7 +212,7 @@ class Life:
         stop()
         store.close()
         await journal.close()
-        Path(self.about["told"]).write_text(json.dumps(told))
+        self.tell(told)
 
 
 def live(about: Mapping[str, Any]) -> None:
@@ -232,8 +225,8 @@ def warm() -> None:
     """What the first run of a process costs, every child has behind it."""
     import psycopg
 
-    import agents_progress.effects.reactions_postgres
-    import agents_progress.effects.reactions_sqlite
+    import agents_progress.effects.reactions.postgres
+    import agents_progress.effects.reactions.sqlite
     import agents_progress.journal.postgres
     import agents_progress.journal.sqlite
 
@@ -245,5 +238,4 @@ def warm() -> None:
         asyncio.run(Life(about).live(journal, reactions_beside(journal)))
     finally:
         bank.unlink(missing_ok=True)
-    while threading.active_count() > 1:  # the keeper's thread ends by itself
-        time.sleep(0.01)
+    alone()

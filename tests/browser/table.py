@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from agents_progress import labels, messages, payloads, plaintext, render, rows, sse, view
+from agents_progress import answers, labels, messages, payloads, plaintext, render, rows, sse, view
 from agents_progress.events import MAX_ENVELOPE_BYTES, PROTOCOL, json_schema
 
 PAGE = files("agents_progress").joinpath("server/page")
@@ -63,6 +63,8 @@ def words() -> str:
         "DECISION_LABELS": labels.DECISION_LABELS,
         "NOTE_LABELS": labels.NOTE_LABELS,
         "REFUSAL_LABELS": labels.REFUSAL_LABELS,
+        "TEXTS": answers.TEXTS,
+        "MOST_TEXT": answers.MOST_TEXT,
         "AGE_LABELS": labels.AGE_LABELS,
         "DID_SOMETHING": render.DID_SOMETHING,
         "TO_BE_CHECKED": sorted(render.TO_BE_CHECKED),

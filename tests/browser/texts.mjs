@@ -2,8 +2,9 @@
 
 import { Refused } from "../../agents_progress/server/page/requests.js";
 import {
-  activityText, ageText, answerOf, artifactTexts, clean, cleanLines, depth, endingTexts, isApprovable, label, moreLines,
-  openQuestions, questionText, refusalText, sources, stepsText, titleText, usageTexts, work,
+  activityText, ageText, answerOf, artifactTexts, clean, cleanLines, depth, endingTexts, isApprovable, isEditable, label,
+  moreLines, openQuestions, optionsOf, questionText, refusalText, sources, stepsText, textWanted, titleText, usageTexts,
+  work,
 } from "../../agents_progress/server/page/texts.js";
 import { BadSnapshot, RunView } from "../../agents_progress/server/page/view.js";
 import { answerEach, bytes } from "./each.mjs";
@@ -52,7 +53,8 @@ const SAYS = {
   label: ({ name, language, values }) => label(name, language, values),
   age: ({ seconds, language }) => ageText(seconds, language),
   steps: ({ count, language }) => stepsText(count, language),
-  refusal: ({ code, kind, language }) => refusalText(kind ? new ERRORS[kind]() : new Refused(400, { code }), language),
+  refusal: ({ code, names, kind, language }) => refusalText(kind ? new ERRORS[kind]() : new Refused(400, { code, names }), language),
+  question: ({ row }) => ({ text: textWanted(row), options: optionsOf(row), editable: isEditable(row) }),
 };
 
 answerEach(({ what, ...asked }) => SAYS[what](asked));

@@ -40,6 +40,7 @@ class Script:
 
     def functions(self) -> dict[str, Decorated[Any]]:
         checked: dict[str, Any] = {"verify": matches(r"The total is \d+ EUR.*")}
+        shown = Disclosure(approval_details="all", outputs="all")
         opened = Disclosure(approval_details=["refund"])
         return {
             "plain": progress(**checked)(self.plain),
@@ -48,6 +49,8 @@ class Script:
             "approval": progress(disclosure=opened, **checked)(self.approval),
             "approval_hidden": progress(**checked)(self.approval_hidden),
             "approval_blind": progress(approve_blind=["refund"], **checked)(self.approval_blind),
+            "clarified": progress(approval_kinds={"ask": "clarification"}, disclosure=shown, **checked)(self.clarified),
+            "chosen": progress(choices={"pick": "slots"}, disclosure=shown, **checked)(self.chosen),
             "cancelled": progress(**checked)(self.cancelled),
             "failing": progress(**checked)(self.failing),
             "limited": progress(**checked)(self.limited),
@@ -101,6 +104,15 @@ class Script:
     def approval_blind(self) -> RunResultStreaming:
         """The same, hidden, where the application lets it be approved all the same."""
         return self._asking()
+
+    def clarified(self) -> RunResultStreaming:
+        """A question that is approved with an answer in words."""
+        return run(turn(call("ask", {"question": "Which cup?"}, call_id="c1")), turn(text(TOTAL)), tools=[ask])
+
+    def chosen(self) -> RunResultStreaming:
+        """A question that is approved with one of its options."""
+        slots = {"slots": ["Mon <b>9</b>", "Tue 10", 11]}
+        return run(turn(call("pick", slots, call_id="c1")), turn(text(TOTAL)), tools=[pick])
 
     def _asking(self) -> RunResultStreaming:
         paid = turn(text("The total ", wait(self._gates["after"]), "is 5 EUR, in two parts."))
@@ -157,6 +169,16 @@ class Script:
 @function_tool
 def look_up(order: int) -> str:
     return f"order {order}: 2 EUR and 3 EUR"
+
+
+@function_tool(needs_approval=True)
+def ask(question: str) -> str:
+    return f"they said {current_run().answer}"
+
+
+@function_tool(needs_approval=True)
+def pick(slots: list[str | int]) -> str:
+    return f"they chose {current_run().answer}"
 
 
 @function_tool(needs_approval=True)

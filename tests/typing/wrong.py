@@ -7,6 +7,7 @@ from agents.result import RunResultStreaming
 
 from agents_progress import Disclosure, RunView, Verdict, open_journal, progress
 from agents_progress.client import Client
+from agents_progress.testing import assert_ending, assert_view, run_script, text, turn
 
 agent = Agent(name="Clerk")
 
@@ -60,3 +61,14 @@ async def use(client: Client) -> None:
     client.events("r", "3")  # wrong
     total("x").resume(approved="all")  # wrong
     print(text)
+
+
+def test_of_a_stranger() -> None:
+    run_script(total, [turn(text("5 EUR"))])  # wrong
+    run_script(total, [turn(text("5 EUR"))], 3)  # wrong
+    run_script(total, [text("5 EUR")], "x")  # wrong
+    run_script(agent, [], "x", verfy=None)  # wrong
+    run_script(no_run, [], "x")  # wrong
+    played = run_script(total, [], "x")
+    assert_ending(played, "done")  # wrong
+    assert_view(played, status="succeeded")  # wrong

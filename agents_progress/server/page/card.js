@@ -1,19 +1,19 @@
-/** One question to a person: exactly what is asked, where, until when, a reason, and the two answers. */
+/** One question to a person: exactly what is asked, where, until when, what an answer carries, and the two answers. */
 
+import { Carried } from "./carried.js";
 import { laidOut } from "./details.js";
 import { element, mark, write, writeOrHide } from "./draw.js";
 import { clean, cleanLines, isApprovable, label, questionText, refusalText } from "./texts.js";
+import { MOST_TEXT } from "./words.js";
 
 /** For so long the buttons of a card that took the place of another one do nothing. */
 const LOOK_MS = 700;
-/** What a server takes as a reason. */
-const LONGEST_REASON = 2000;
 
 /**
  * How an answer gets to the run. It resolves when the server took it, and throws as `answer` of client.js does.
  *
- * @typedef {(interaction_id: string, given: {decision: "approve" | "reject", reason?: string, digest?: string}) =>
- *   Promise<unknown>} Send
+ * @typedef {(interaction_id: string, given: import("./requests.js").Given) =>
+ *   Promise<{continued_as?: string | null} | undefined>} Send
  */
 
 /** A card is made for one question as it stands, and sends the digest of that one. */
@@ -46,8 +46,9 @@ export class Card {
   }
 
   #controls(id) {
+    this.carried = new Carried(this.row, id, () => this.#drawControls(this.row));
     this.reasonName = element("span", { part: "reason-name" });
-    this.reason = element("input", { part: "reason", type: "text", maxlength: LONGEST_REASON, autocomplete: "off" });
+    this.reason = element("input", { part: "reason", type: "text", maxlength: MOST_TEXT, autocomplete: "off" });
     this.reasonRow = element("label", { part: "reason-row" }, this.reasonName, this.reason);
     const button = { type: "button", "aria-describedby": id };
     this.approve = element("button", { part: "approve", ...button });
@@ -56,12 +57,13 @@ export class Card {
     this.answered = element("p", { part: "answered", role: "status" });
     this.approve.addEventListener("click", () => this.#answer("approve"));
     this.reject.addEventListener("click", () => this.#answer("reject"));
-    return [this.reasonRow, this.buttons, this.answered];
+    return [this.carried.node, this.reasonRow, this.buttons, this.answered];
   }
 
   /** The question became another one under the reader's fingers: what was typed stays, and nothing is hit by chance. */
   #follow(before) {
     this.reason.value = before.reason.value;
+    this.carried.follow(before.carried);
     this.#lookUntil = performance.now() + LOOK_MS;
     this.#said = (language) => label("refusal_differs", language);
   }
@@ -92,12 +94,13 @@ export class Card {
     const expired = row.expires_at !== null && Date.parse(row.expires_at) <= Date.now();
     const [off, pending] = [this.#readonly || expired, this.#pending ? "true" : null];
     write(this.reasonName, label("answer_reason", language));
-    write(this.approve, label("approve", language));
+    this.carried.draw({ language, off: off || !isApprovable(row), pending: this.#pending });
+    write(this.approve, label(this.carried.edited ? "approve_edited" : "approve", language));
     write(this.reject, label("reject", language));
     mark(this.reasonRow, { hidden: off });
     mark(this.buttons, { hidden: off });
     mark(this.reason, { readonly: this.#pending });
-    mark(this.approve, { hidden: !isApprovable(row), "aria-disabled": pending });
+    mark(this.approve, { hidden: !isApprovable(row) || !this.carried.choosable, "aria-disabled": pending });
     mark(this.reject, { "aria-disabled": pending });
     write(this.answered, expired ? questionText({ ...row, decision: "expired" }, language) : this.#said(language));
   }
@@ -107,10 +110,12 @@ export class Card {
     if (this.#pending || performance.now() < this.#lookUntil) return;
     this.#say(true, (language) => `${label(decision, language)}: ${label("answer_sent", language)}`);
     const { interaction_id, digest } = this.row;
-    const given = { decision, reason: this.reason.value || undefined, digest: digest ?? undefined };
+    const reason = this.reason.value || undefined;
+    const given = { decision, reason, digest: digest ?? undefined, ...this.carried.given(decision) };
     try {
-      await this.send(interaction_id, given);
-      this.#say(true, (language) => `${label(decision, language)}: ${label("answer_taken", language)}`);
+      const taken = await this.send(interaction_id, given);
+      const became = taken?.continued_as === null ? "answer_kept" : "answer_taken";
+      this.#say(true, (language) => `${label(decision, language)}: ${label(became, language)}`);
     } catch (error) {
       this.#say(false, (language) => refusalText(error, language));
     }

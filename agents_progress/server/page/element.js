@@ -185,7 +185,9 @@ export class AgentProgress extends Base {
       stop: () => cancel(this.#place.url, { token: this.#token }),
       send: async (interaction_id, given) => {
         const { url, goOn } = this.#place;
-        goOn((await answer(url, interaction_id, given, { token: this.#token })).continued_as);
+        const taken = await answer(url, interaction_id, given, { token: this.#token });
+        goOn(taken.continued_as);
+        return taken;
       },
     });
     this.shadowRoot.append(this.#panel.node);

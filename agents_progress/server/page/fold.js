@@ -159,16 +159,35 @@ function stageCompleted(view, { payload }) {
   row.state = "returned";
 }
 
+const textOf = (value) => (typeof value === "string" ? value : null);
+
+/** The arguments that a call may be approved with; null for what is no such list. */
+function namesOf(value) {
+  const fits = value !== null && typeof value === "object" && !Array.isArray(value)
+    && Object.values(value).every((needed) => typeof needed === "boolean");
+  return fits ? value : null;
+}
+
+/** What a question may say in its `x`, and how each is read: what does not fit is as good as absent. */
+const MORE = {
+  approve_blind: (value) => value === true,
+  takes: namesOf,
+  options_in: textOf,
+  edited_from: textOf,
+};
+
 function approvalWait(view, { payload }) {
   must(!view.interactions.has(payload.interaction_id));
-  const approve_blind = payload.x?.approve_blind === true;
-  view.interactions.set(payload.interaction_id, interaction({ ...payload, approve_blind }));
+  const more = Object.entries(MORE).filter(([name]) => name in (payload.x ?? {}));
+  const read = Object.fromEntries(more.map(([name, reading]) => [name, reading(payload.x[name])]));
+  view.interactions.set(payload.interaction_id, interaction({ ...payload, ...read }));
 }
 
 function approvalResolved(view, { payload }) {
   const row = view.interactions.get(payload.interaction_id);
   must(row !== undefined && row.decision === null);
-  Object.assign(row, { decision: payload.decision, actor: payload.actor ?? null });
+  const edited_from = textOf(payload.x?.edited_from) || row.edited_from;
+  Object.assign(row, { decision: payload.decision, actor: payload.actor ?? null, edited_from });
 }
 
 /** The whole of it. */

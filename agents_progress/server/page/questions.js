@@ -54,8 +54,10 @@ export class Questions {
 }
 
 /** Everything of a question that a card shows or sends. */
-const shownOf = ({ interaction_id, tool, title, digest, details, expires_at, approve_blind }) =>
-  JSON.stringify([interaction_id, tool, title, digest, details, expires_at, approve_blind]);
+const SHOWN = [
+  "interaction_id", "tool", "title", "kind", "digest", "details", "expires_at", "approve_blind", "takes", "options_in",
+];
+const shownOf = (row) => JSON.stringify(SHOWN.map((name) => row[name]));
 
 /** A question that was answered, expired or withdrawn, in a line. */
 class Decided {

@@ -1,5 +1,7 @@
 /** Single requests about a run: what may be asked of it, and how a server refuses. A token travels in a header only. */
 
+import { Numeral, read } from "./json.js";
+
 /** The server refused: `status` and `code` say why, `more` what else it said, `retry_after_ms` when to ask again. */
 export class Refused extends Error {
   constructor(status, { code = "refused", message, ...more } = {}, retry_after_ms = 0) {
@@ -37,7 +39,7 @@ export async function ask(url, { token, fetch = globalThis.fetch, headers, ...re
 
 async function post(url, body, { headers, ...way }) {
   const typed = { ...headers, "content-type": "application/json" };
-  return (await ask(url, { ...way, method: "POST", body: JSON.stringify(body), headers: typed })).json();
+  return (await ask(url, { ...way, method: "POST", body, headers: typed })).json();
 }
 
 /**
@@ -49,7 +51,7 @@ async function post(url, body, { headers, ...way }) {
  * @returns {Promise<Record<string, any>>} the row of the run
  */
 export function start(url, run, { key, ...way } = {}) {
-  return post(url, run, { ...way, headers: key === undefined ? {} : { "idempotency-key": key } });
+  return post(url, JSON.stringify(run), { ...way, headers: key === undefined ? {} : { "idempotency-key": key } });
 }
 
 /**
@@ -60,18 +62,44 @@ export function start(url, run, { key, ...way } = {}) {
  * @returns {Promise<{answer: "accepted" | "already_cancelling" | "already_ended"}>}
  */
 export function cancel(url, { mode, ...way } = {}) {
-  return post(`${url}/cancel`, { mode }, way);
+  return post(`${url}/cancel`, JSON.stringify({ mode }), way);
 }
+
+/**
+ * An answer. `arguments` are approved in the place of those that were asked about: the text of one JSON object, because
+ * a tool gets the numbers that were typed, and a value would have rounded some of them.
+ *
+ * @typedef {{decision: "approve" | "reject", reason?: string, digest?: string, text?: string,
+ *   arguments?: string}} Given
+ */
 
 /**
  * Answers a question of a run, once for all who could. One that has a digest wants it back: proof of what was seen.
  *
  * @param {string} url of the run: `/runs/RUN_ID`
  * @param {string} interaction_id
- * @param {{decision: "approve" | "reject", reason?: string, digest?: string}} given
+ * @param {Given} given
  * @param {Way} [way]
  * @returns {Promise<{answer: "accepted", continued_as: string | null}>}
  */
-export function answer(url, interaction_id, { decision, reason, digest }, way = {}) {
-  return post(`${url}/interactions/${encodeURIComponent(interaction_id)}`, { decision, reason, digest }, way);
+export async function answer(url, interaction_id, given, way = {}) {
+  const { decision, reason, digest, text } = given;
+  const fields = JSON.stringify({ decision, reason, digest, text });
+  const edited = given.arguments === undefined ? "" : `,"arguments":${objectText(given.arguments)}`;
+  const body = `${fields.slice(0, -1)}${edited}}`;
+  return post(`${url}/interactions/${encodeURIComponent(interaction_id)}`, body, way);
+}
+
+/** The text of one JSON object; what a server would not take as one is refused here as it would be there. */
+function objectText(text) {
+  let value = null;
+  try {
+    ({ value } = read(text.trim()));
+  } catch {
+    value = null;
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value) || value instanceof Numeral) {
+    throw new Refused(422, { code: "arguments_not_object" });
+  }
+  return text;
 }

@@ -56,7 +56,8 @@ svg {
   display: block; inline-size: 1em; block-size: 1em;
   fill: none; stroke: currentColor; stroke-width: 2; stroke-linecap: round; stroke-linejoin: round;
 }
-button, input { font: inherit; color: inherit; }
+button, input, textarea { font: inherit; color: inherit; }
+textarea { resize: vertical; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 button, input, a, article { scroll-margin-block: 8rem 4rem; }
 
@@ -118,9 +119,16 @@ button[aria-disabled=true] { border-style: dashed; color: var(--quiet); cursor: 
   white-space: pre-wrap; tab-size: 4; unicode-bidi: plaintext;
 }
 [part=until] { display: block; }
-[part=reason-row] { display: block; margin-block-start: .625rem; }
-[part=reason-name] { display: block; font-size: .875em; }
-[part=reason] {
+[part=reason-row], [part=text-row], [part=arguments-row] { display: block; margin-block-start: .625rem; }
+[part=reason-name], [part=text-name], [part=arguments-name] { display: block; font-size: .875em; }
+[part=options] { margin: .625rem 0 0; padding: 0; border: 0; }
+[part=choose] { padding: 0; font-size: .875em; }
+[part=option-row] { display: flex; gap: .5rem; align-items: center; min-block-size: 2.25rem; overflow-wrap: anywhere; }
+[part=option] { flex: none; inline-size: 1.125rem; block-size: 1.125rem; margin: 0; accent-color: var(--needs); }
+[part=edit] { margin-block-start: .625rem; }
+[part=edit-name] { min-block-size: 1.75rem; font-size: .875em; cursor: pointer; }
+[part=arguments] { font: .875em/1.5 ui-monospace, monospace; unicode-bidi: plaintext; }
+[part=reason], [part=text], [part=arguments] {
   display: block; inline-size: 100%; min-block-size: 2.25rem; padding: .25rem .625rem;
   border: 1px solid var(--edge); border-radius: 8px; background: var(--ground);
 }
@@ -186,7 +194,8 @@ a { color: var(--accent); }
   [part=run] { border: 0; padding: 0; }
   [part=head] { position: static; margin: 0; padding-inline: 0; }
   [part=details-text] { max-block-size: none; }
-  [part=stop], [part=fold], [part=more], [part=link], [part=reason-row], [part=answers] { display: none; }
+  [part=stop], [part=fold], [part=more], [part=link], [part=carried],
+  [part=reason-row], [part=answers] { display: none; }
 }
 `;
 

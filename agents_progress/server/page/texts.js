@@ -4,12 +4,13 @@
  * Every foreign text that is given is made harmless here: what a screen could obey, or nobody could see, is an escape.
  */
 
+import { Numeral, read } from "./json.js";
 import { Refused } from "./requests.js";
 import { isOpen, isTool } from "./rows.js";
 import { BadSnapshot } from "./view.js";
 import {
   AGE_LABELS, ANSWER_LABELS, COUNTABLE, DECISION_LABELS, DEEPEST, DID_SOMETHING, ESCAPES, KEPT, LABELS, NOTE_LABELS,
-  REFUSAL_LABELS, TO_BE_CHECKED, UNSAFE,
+  REFUSAL_LABELS, TEXTS, TO_BE_CHECKED, UNSAFE,
 } from "./words.js";
 
 /**
@@ -95,8 +96,9 @@ export function ageText(seconds, language) {
 export function refusalText(error, language) {
   if (error instanceof BadSnapshot) return label("page_outdated", language);
   if (!(error instanceof Refused)) return label("not_reached", language);
-  const { code } = error;
-  return label(Object.hasOwn(REFUSAL_LABELS, code) ? REFUSAL_LABELS[code] : "refusal_other", language, { code });
+  const { code, more } = error;
+  const names = Array.isArray(more.names) ? more.names.join(", ") : "";
+  return label(Object.hasOwn(REFUSAL_LABELS, code) ? REFUSAL_LABELS[code] : "refusal_other", language, { code, names });
 }
 
 // A run.
@@ -156,9 +158,11 @@ export function openQuestions({ status, interactions }) {
 }
 
 /** A question to a person, or what became of it. @param {Interaction} row @param {Language} language */
-export function questionText({ decision, title, tool, expires_at: when }, language) {
+export function questionText({ decision, title, tool, expires_at: when, edited_from, actor }, language) {
   const text = label(decision === null ? "question" : DECISION_LABELS[decision], language, { title, tool });
-  return decision === null && when !== null ? `${text} · ${label("expires", language, { when })}` : text;
+  if (decision === null) return when === null ? text : `${text} · ${label("expires", language, { when })}`;
+  if (edited_from === null) return text;
+  return `${text} · ${label(actor === null ? "edited" : "edited_by", language, { name: actor })}`;
 }
 
 /**
@@ -167,6 +171,40 @@ export function questionText({ decision, title, tool, expires_at: when }, langua
  * @param {Interaction} row
  */
 export const isApprovable = ({ details, approve_blind }) => details !== null || approve_blind;
+
+/**
+ * What an approval of a question does with a text: it is refused, optional, required, or an option that is offered.
+ *
+ * @param {Interaction} row
+ * @returns {"refused" | "optional" | "required" | "option"}
+ */
+export const textWanted = ({ kind }) => (Object.hasOwn(TEXTS, kind) ? TEXTS[kind] : "refused");
+
+/**
+ * The options of a choice, in their order and as an answer names them: the texts and whole numbers that the argument
+ * of its call lists. None where it lists none.
+ *
+ * @param {Interaction} row
+ * @returns {string[]}
+ */
+export function optionsOf({ details, options_in }) {
+  let listed = null;
+  try {
+    listed = read(details ?? "").value[options_in ?? ""];
+  } catch {
+    return []; // what was cut is no JSON any more
+  }
+  return Array.isArray(listed) ? listed.map(optionText).filter((each) => each !== null) : [];
+}
+
+function optionText(value) {
+  if (typeof value === "string") return value;
+  if (value instanceof Numeral) return value.whole ? value.literal : null;
+  return Number.isInteger(value) ? String(value) : null;
+}
+
+/** Whether somebody may approve other arguments here than those that are asked about, which are seen then. */
+export const isEditable = ({ details, takes }) => details !== null && takes !== null;
 
 // Work.
 

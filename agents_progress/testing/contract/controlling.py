@@ -47,6 +47,22 @@ class Controlling:
         for node in (journal, reopened):
             assert await node.requests(["r"]) == [request]
 
+    async def test_what_an_answer_carries_comes_as_it_was_given_and_is_in_no_repr(
+        self, journal: Journal, reopened: Journal
+    ) -> None:
+        await journal.append([started("r")])
+        arguments = {
+            "to": "\u0000 SECRET \u5de5\n",
+            "n": 12345678901234567890,
+            "x": [1.0, None, {"deep": [[]]}],
+            "": True,
+        }
+        request = Request("r", "answer.ask-1", {"arguments": arguments, "text": "SECRET", "reason": ""})
+        await journal.ask(request)
+        (found,) = await reopened.requests(["r"])
+        assert dict(found.body) == request.body and list(found.body["arguments"]) == list(arguments)
+        assert "SECRET" not in repr(found) + repr(request)
+
     async def test_two_requests_of_the_same_content_are_two(self, journal: Journal) -> None:
         await journal.append([started("r")])
         first, second = cancel(), cancel()

@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.reactions_sql import Statements, document_of, line_of, tables, terms, values_of
-from agents_progress.effects.reactions_store import Document, Line, ReactionStore, Rule, T
+from agents_progress.effects.reactions.sql import Statements, document_of, line_of, owner_of, tables, terms, values_of
+from agents_progress.effects.reactions.store import Document, Line, ReactionStore, Rule, T
 from agents_progress.effects.sqlite_link import SQLiteLink, transaction
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.sqlite_file import wipe
@@ -30,6 +30,7 @@ class SQLiteReactionStore(ReactionStore):
             answer, writing = rule([_found(db, name) for name in (*names, *beside)], time.time())
             db.executemany(_SQL.store, map(values_of, writing.documents))
             db.executemany(_SQL.forget, [{"task_id": task_id} for task_id in writing.forget])
+            db.executemany(_SQL.forget_owner, map(owner_of, writing.forget_owners))
             db.executemany(_SQL.line, map(values_of, writing.lines))
             return answer
 
@@ -63,6 +64,9 @@ class SQLiteReactionStore(ReactionStore):
         query = _SQL.lines(limit, scope, task_id=task_id, what=what)
         with self._link.using("reader") as db:
             return [line_of(line) for line in db.execute(*query)][::-1]
+
+    def exists(self) -> bool:
+        return self._link.exists()
 
     @property
     def closed(self) -> bool:

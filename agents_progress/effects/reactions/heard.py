@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agents_progress.effects.reactions_entry import Entry
-from agents_progress.effects.reactions_runs import QUESTION
+from agents_progress.effects.reactions.entry import Entry
+from agents_progress.effects.reactions.runs import QUESTION
 from agents_progress.journal.base import Journal, Request
 
 Decision: TypeAlias = Literal["approved", "rejected", "cancelled"]

@@ -8,8 +8,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from agents_progress.disclosure import Disclosure
 from agents_progress.effects.keys import canonical
-from agents_progress.effects.reactions_grant import Grant
-from agents_progress.effects.reactions_inbox import FRESH_S
+from agents_progress.effects.reactions.grant import Grant
+from agents_progress.effects.reactions.inbox import FRESH_S
 from agents_progress.errors import UsageError
 from agents_progress.messages import Language
 

@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from agents_progress.answers import Asked, Edit, Reply
 from agents_progress.disclosure import Draft
-from agents_progress.effects.reactions_entry import Entry
+from agents_progress.effects.reactions.entry import Entry
 from agents_progress.effects.words import STEPS, STOPPED
 from agents_progress.errors import EffectUncertain, NotRepeatable
 from agents_progress.messages import Language
@@ -94,7 +95,7 @@ class StepSource:
 
     result: Any = None
     repeatable = False
-    questions: Mapping[str, str] = {}
+    questions: Mapping[str, Asked] = {}
 
     def __init__(self, agent: str, steps: Steps, body: Callable[[], Awaitable[Told]], rejected: bool = False) -> None:
         self.agent = agent
@@ -178,7 +179,7 @@ class StepSource:
         """Refused: what it goes on with is in the store of reactions."""
         raise NotRepeatable("a reaction is kept by its own store")
 
-    def repeat(self, decisions: Mapping[str, bool]) -> Source:
+    async def repeat(self, replies: Mapping[str, Reply], edits: Mapping[str, Edit]) -> Source:
         """Refused: a worker goes on with a reaction, whoever answers it."""
         raise NotRepeatable("a reaction is answered through Reactions.approve and Reactions.reject")
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from agents_progress.effects.keys import digest
-from agents_progress.effects.reactions_entry import Entry, Found
-from agents_progress.effects.reactions_grant import Grant, Wanted, held, objection
-from agents_progress.effects.reactions_notice import Notification
-from agents_progress.effects.reactions_store import Document, Line, Writing
+from agents_progress.effects.reactions.entry import Entry, Found
+from agents_progress.effects.reactions.grant import Grant, Wanted, held, objection
+from agents_progress.effects.reactions.notice import Notification
+from agents_progress.effects.reactions.store import Document, Line, Writing
 
 FRESH_S: Final = 86_400.0
 AHEAD_S: Final = 60.0
@@ -72,14 +72,14 @@ def received(
         return Ignored(reason), Writing(lines=[_line(notice, grant, "ignored", now, None, reason)])
     if version is not None:
         known = str(version.task_id)
-        mark = _mark(named[0], notice, grant.grant, known, now)
+        mark = _mark(named[0], notice, known, now)
         return Known(known), Writing([mark], [_line(notice, grant, "repeated", now, known)])
     whose: dict[str, Any] = {"owner": grant.grant.owner, "tenant": grant.grant.tenant}
     about = notice.who, notice.resource, notice.version, notice.action, notice.label
     entry = Entry(
         task_id, notice.reaction, grant.grant.name, grant.grant.revision, *about, now, notice.text, due_at=now, **whose
     )
-    marks = [_mark(name, notice, grant.grant, task_id, now) for name in named[:2]]
+    marks = [_mark(name, notice, task_id, now) for name in named[:2]]
     return Accepted(task_id), Writing([*marks, entry.document()], [_line(notice, grant, "received", now, task_id)])
 
 
@@ -89,10 +89,9 @@ def _untimely(notice: Notification, fresh_s: float, now: float) -> str | None:
     return "stale" if notice.occurred_at < now - fresh_s else None
 
 
-def _mark(name: str, notice: Notification, grant: Grant, task_id: str, now: float) -> Document:
-    """That a notification came, and what it led to; digests only."""
-    whose: dict[str, Any] = {"owner": grant.owner, "tenant": grant.tenant}
-    return Document(name, "mark", {"core": notice.core}, task_id=task_id, at=now, **whose)
+def _mark(name: str, notice: Notification, task_id: str, now: float) -> Document:
+    """That a notification came, and what it led to; digests only, as it outlives what is erased."""
+    return Document(name, "mark", {"core": notice.core}, task_id=task_id, at=now)
 
 
 def _line(

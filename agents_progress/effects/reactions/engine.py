@@ -8,10 +8,10 @@ await reactions.work()                     # in any number of workers
 await reactions.approve(task_id, digest, actor="ann")
 ```
 
-What is done, and when: the notification is validated and deduplicated (:mod:`.reactions_inbox`), the record read back
-from its source, the grant checked, a result prepared and held (:mod:`.reactions_worker`). A person approves exactly
+What is done, and when: the notification is validated and deduplicated (:mod:`.inbox`), the record read back
+from its source, the grant checked, a result prepared and held (:mod:`.worker`). A person approves exactly
 that result. Then everything is checked again, the submission is written down before it is made, and only the receipt,
-read back and compared, makes it done. The rules stand in :mod:`.reactions_entry`.
+read back and compared, makes it done. The rules stand in :mod:`.entry`.
 
 **At most once.** The same key goes with every submission of a reaction. A worker that dies leaves `uncertain`, and what
 happened then is read from the receipt. Nothing is submitted again while a receipt may still come
@@ -29,16 +29,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, get_args
 
 from agents_progress.clock import Clock
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.places import reactions_beside
-from agents_progress.effects.reactions_entry import Entry, Finding, entry_of
-from agents_progress.effects.reactions_grant import Grant, permitted, revoked
-from agents_progress.effects.reactions_heard import Heard, heard
-from agents_progress.effects.reactions_inbox import Accepted, Ignored, Known, Quarantined, Receipted, names, received
-from agents_progress.effects.reactions_notice import Notification, checked
-from agents_progress.effects.reactions_store import Line, ReactionStore
-from agents_progress.effects.reactions_terms import Case, Reaction, Receipt, Record, Source, Target
-from agents_progress.effects.reactions_worker import Worker, objection, read
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.entry import Entry, Finding, entry_of
+from agents_progress.effects.reactions.erasing import erase_task
+from agents_progress.effects.reactions.grant import Grant, permitted, revoked
+from agents_progress.effects.reactions.heard import Heard, heard
+from agents_progress.effects.reactions.inbox import Ignored, Quarantined, Receipted, names, received
+from agents_progress.effects.reactions.notice import Notification, checked
+from agents_progress.effects.reactions.store import Line, ReactionStore
+from agents_progress.effects.reactions.terms import Reaction
+from agents_progress.effects.reactions.worker import Worker, objection, read
 from agents_progress.errors import (
     GrantConflict,
     JournalUnavailable,
@@ -50,23 +51,6 @@ from agents_progress.errors import (
 from agents_progress.journal import Journal, open_journal
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.threads import outcome_of
-
-__all__ = [
-    "Accepted",
-    "Case",
-    "Entry",
-    "Grant",
-    "Ignored",
-    "Known",
-    "Notification",
-    "Quarantined",
-    "Reaction",
-    "Reactions",
-    "Receipt",
-    "Record",
-    "Source",
-    "Target",
-]
 
 logger = logging.getLogger("agents_progress")
 
@@ -268,11 +252,9 @@ class Reactions:
 
     async def erase(self, task_id: str) -> bool:
         """Remove what is stored of a reaction, and stop it. That there was one stays, so that its notification does not
-        begin it again. Its runs are the journal's to erase.
+        begin it again. :func:`agents_progress.retention.erase` erases its runs with it.
         """
-        done = await self._asked(lambda: self.store.change([task_id], rules.erased))
-        await self._asked(self.store.wipe)
-        return done
+        return bool(await self._asked(lambda: erase_task(self.store, task_id)))
 
     # How.
 

@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.reactions_store import Document, Line
+from agents_progress.effects.reactions.store import Document, Line
 from agents_progress.effects.tables import Tables
 from agents_progress.journal.base import Scope
 
@@ -48,6 +48,8 @@ def tables(number: str) -> Tables:
             f"CREATE INDEX {TABLE}_due ON {TABLE} (due_at) WHERE due_at IS NOT NULL",
             f"CREATE INDEX {TABLE}_task ON {TABLE} (task_id) WHERE task_id IS NOT NULL",
             f"CREATE INDEX {TABLE}_at ON {TABLE} (at) WHERE kind = 'reaction'",
+            f"CREATE INDEX {TABLE}_state ON {TABLE} (state, at) WHERE kind = 'reaction'",
+            f"CREATE INDEX {TABLE}_owner ON {TABLE} (owner, at) WHERE kind = 'reaction'",
             f"CREATE TABLE {AUDIT} (number {number}, {lines})",
             f"CREATE INDEX {AUDIT}_task ON {AUDIT} (task_id) WHERE task_id IS NOT NULL",
         ),
@@ -70,7 +72,9 @@ class Statements:
             f"AND generation = {named('generation')} AND due_at > {now}"
         )
         self.line = f"INSERT INTO {AUDIT} ({', '.join(_LINE)}) VALUES ({', '.join(map(named, _LINE))})"
-        self.forget = f"UPDATE {AUDIT} SET actor = NULL, owner = NULL, tenant = NULL WHERE task_id = {named('task_id')}"
+        forget = f"UPDATE {AUDIT} SET actor = NULL, owner = NULL, tenant = NULL WHERE "
+        self.forget = f"{forget}task_id = {named('task_id')}"
+        self.forget_owner = f"{forget}owner = {named('owner')}"
         self._list = f"SELECT {columns} FROM {TABLE} WHERE kind = 'reaction'"
         self._lines = f"SELECT {', '.join(_LINE)} FROM {AUDIT}"
 
@@ -106,6 +110,11 @@ def _stored(name: str, value: Any) -> Any:
 def values_of(it: Document | Line) -> dict[str, Any]:
     """A document or a line as the values of its columns."""
     return {name: _stored(name, getattr(it, name)) for name in (_COLUMNS if isinstance(it, Document) else _LINE)}
+
+
+def owner_of(name: str) -> dict[str, Any]:
+    """The value of a statement about an owner."""
+    return {"owner": _stored("owner", name)}
 
 
 def _read(names: Collection[str], line: Sequence[Any]) -> dict[str, Any]:

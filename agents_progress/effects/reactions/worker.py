@@ -17,11 +17,12 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from agents_progress.claim import next_run_id
-from agents_progress.effects import reactions_entry as rules
 from agents_progress.effects.entry import Hold
 from agents_progress.effects.keys import canonical
-from agents_progress.effects.reactions_entry import Entry
-from agents_progress.effects.reactions_runs import (
+from agents_progress.effects.reactions import entry as rules
+from agents_progress.effects.reactions.entry import Entry
+from agents_progress.effects.reactions.erasing import erase_task
+from agents_progress.effects.reactions.runs import (
     QUESTION,
     SUBMIT,
     UNCERTAIN,
@@ -32,8 +33,8 @@ from agents_progress.effects.reactions_runs import (
     question,
     told,
 )
-from agents_progress.effects.reactions_store import ReactionStore, Rule, Writing
-from agents_progress.effects.reactions_terms import Case, Decorated, Reaction, Receipt, Record, same
+from agents_progress.effects.reactions.store import ReactionStore, Rule, Writing
+from agents_progress.effects.reactions.terms import Case, Decorated, Reaction, Receipt, Record, same
 from agents_progress.errors import (
     AlreadyEnded,
     AlreadyResumed,
@@ -106,7 +107,7 @@ class Worker:
         except (LeaseHeld, AlreadyEnded, AlreadyResumed):  # the run before has its owner still
             await self._let_go(entry, AGAIN_S)
         except RunErased:
-            await self._asked(lambda: self._store.change([entry.task_id], rules.erased))
+            await self._asked(lambda: erase_task(self._store, entry.task_id))
         except JournalError as error:
             logger.warning("reaction %s waits: %s", entry.task_id, type(error).__name__)
             await self._let_go(entry, AGAIN_AT_MOST_S)
@@ -204,12 +205,15 @@ class Worker:
             after, may, writing = rules.submitting(found, entry.generation, reaction.resubmit_after, now)
             return (after, may), writing
 
+        asked = time.monotonic()
         try:
             after, may = await self._change([entry.task_id], rule, entry.grant)
         except LookupError:
             raise _Taken from None
         if not may:
             return after
+        if time.monotonic() - asked > self._store.lease_s and await self._asked(lambda: self._lost(entry)):
+            raise _Taken  # this process was frozen, and somebody else is at it
         steps.begun(SUBMIT)
         acknowledged = await self._submitted(reaction, after)
         if acknowledged:
@@ -271,6 +275,9 @@ class Worker:
         generation = entry.generation
         await self._change([entry.task_id], lambda found, now: rules.later(found, generation, now, pause, looks))
 
+    def _lost(self, entry: Entry) -> bool:
+        return bool(self._store.renew([Hold(entry.task_id, entry.generation)], self._store.lease_s))
+
     def _given_back(self, entry: Entry) -> None:
         self._store.change([entry.task_id], lambda found, now: rules.later(found, entry.generation, now, 0.0))
 
@@ -318,9 +325,10 @@ class Worker:
         while (row := await self._journal.run(run_id)) is not None:
             newest, run_id = row, next_run_id(run_id)
         if newest is not None and not newest.standing.ended:
-            if newest.lease_left_s is None or newest.lease_left_s > 0:
-                raise LeaseHeld(f"run {newest.run_id} has an owner")
             await expire(self._journal)
+            newest = await self._journal.run(newest.run_id)
+            if newest is None or not newest.standing.ended:
+                raise LeaseHeld(f"run {run_id} has to wait for the end of the one before")
         return newest, run_id
 
     def _plan(self, entry: Entry, reaction: Reaction, run_id: str) -> Plan:

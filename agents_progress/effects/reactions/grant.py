@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from agents_progress.effects.keys import digest
-from agents_progress.effects.reactions_store import Document, Line, Writing
+from agents_progress.effects.reactions.store import Document, Line, Writing
 from agents_progress.errors import UsageError
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from threading import RLock
 
 from agents_progress.effects.entry import Entry, Hold, State, erased
-from agents_progress.effects.ledger import Change, Ledger, T, one_target
+from agents_progress.effects.ledger.base import Change, Ledger, T, one_target
 from agents_progress.errors import JournalClosed
 from agents_progress.journal.base import EVERYTHING, Scope
 

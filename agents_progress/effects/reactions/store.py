@@ -1,8 +1,8 @@
 """Where reactions are kept: the contract of their store. It knows documents, and nothing of what they mean.
 
-A backend gives six things: to change some documents in one durable transaction (:meth:`ReactionStore.change`), to look
-at one, to name those that are due, to prolong what is held, and to list documents and lines of the audit log. Nothing
-else can differ between backends; all rules are pure functions over documents.
+A backend gives seven things: to change some documents in one durable transaction (:meth:`ReactionStore.change`), to
+look at one, to name those that are due, to prolong what is held, to list documents and lines of the audit log, and to
+say whether there is anything. Nothing else can differ between backends; all rules are pure functions over documents.
 """
 
 from __future__ import annotations
@@ -57,11 +57,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What a rule wants stored, all of it or nothing. ``forget`` are tasks whose lines lose their names."""
+    """What a rule wants stored, all of it or nothing. ``forget`` are tasks whose lines in the audit log lose their
+    names, as do all those of ``forget_owners``.
+    """
 
     documents: Sequence[Document] = ()
     lines: Sequence[Line] = ()
     forget: Sequence[str] = ()
+    forget_owners: Sequence[str] = ()
 
 
 Rule: TypeAlias = Callable[[Sequence["Document | None"], float], tuple[T, Writing]]
@@ -116,6 +119,10 @@ class ReactionStore(OwnThread, ABC):
         self, *, task_id: str | None = None, what: str | None = None, limit: int = 1000, scope: Scope = EVERYTHING
     ) -> list[Line]:
         """Lines of the audit log in their order, the newest ``limit`` of those that match."""
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether anything was ever stored here. The one question that makes nothing, neither a file nor a table."""
 
     @property
     @abstractmethod

@@ -8,15 +8,16 @@ that it happened, and gets what the first one returned; and where nobody can kno
 **One call** of a tool under :func:`agents_progress.effects.once.once` goes through these steps. A process that dies
 before 2 or after 4 leaves a fact; in between it leaves an entry that becomes `uncertain` when its lease runs out.
 
-1. the arguments are bound, key and scope worked out, and the entry named by their digest (:mod:`.keys`);
+1. the arguments are bound, key and scope worked out, and the entry named by their digest
+   (:mod:`agents_progress.effects.keys`);
 2. :meth:`Ledger.begin`: one transaction that takes the entry, or tells why not;
 3. the body, while a thread renews the lease (:mod:`agents_progress.keeper`);
 4. :meth:`Ledger.succeed` with the output, or :meth:`Ledger.fail`, or :meth:`Ledger.give_up`.
 
-**States and rules** stand in :mod:`.entry`, as pure functions over one entry. A backend gives five things: to change
-one entry in a durable transaction (:meth:`Ledger.change`), to look at one, to list some, to erase, and to say whether
-there is anything. Nothing else can differ between backends. Runs and what their effects left are erased together by
-:func:`agents_progress.retention.erase`.
+**States and rules** stand in :mod:`agents_progress.effects.entry`, as pure functions over one entry. A backend gives
+five things: to change one entry in a durable transaction (:meth:`Ledger.change`), to look at one, to list some, to
+erase, and to say whether there is anything. Nothing else can differ between backends. Runs and what their effects left
+are erased together by :func:`agents_progress.retention.erase`.
 
 **Decisions.** A body that raises may have had its effect before: that is uncertain, unless the application names the
 exception as one that proves otherwise. An entry that may have happened is never begun again on anybody's guess: only an

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from agents_progress.effects.keys import digest
-from agents_progress.effects.reactions_grant import Wanted, held, objection
-from agents_progress.effects.reactions_store import Document, Line, Writing
+from agents_progress.effects.reactions.grant import Wanted, held, objection
+from agents_progress.effects.reactions.store import Document, Line, Writing
 
 State: TypeAlias = Literal["received", "ready", "approved", "uncertain", "done", "stopped"]
 Verb: TypeAlias = Literal["prepare", "approve", "submit", "confirm", "not_submitted", "stop"]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from agents_progress.effects.entry import Entry, Hold, State
-from agents_progress.effects.ledger import Change, Ledger, T, one_target
-from agents_progress.effects.ledger_sql import TABLES, Statements, entry_of, looked, values_of
+from agents_progress.effects.ledger.base import Change, Ledger, T, one_target
+from agents_progress.effects.ledger.sql import TABLES, Statements, entry_of, looked, values_of
 from agents_progress.effects.sqlite_link import SQLiteLink, transaction
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.sqlite_file import wipe

@@ -7,8 +7,17 @@ from typing import Final
 
 from agents_progress.effects.entry import Hold
 from agents_progress.effects.postgres_link import LOCK, LOCK_SHARED, NOW, Database, PostgresLink, time_of, transaction
-from agents_progress.effects.reactions_sql import TABLE, Statements, document_of, line_of, tables, terms, values_of
-from agents_progress.effects.reactions_store import Document, Line, ReactionStore, Rule, T
+from agents_progress.effects.reactions.sql import (
+    TABLE,
+    Statements,
+    document_of,
+    line_of,
+    owner_of,
+    tables,
+    terms,
+    values_of,
+)
+from agents_progress.effects.reactions.store import Document, Line, ReactionStore, Rule, T
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.postgres_address import Address
 
@@ -37,6 +46,8 @@ class PostgresReactionStore(ReactionStore):
                 db.execute(_SQL.store, values_of(document))
             for task_id in writing.forget:
                 db.execute(_SQL.forget, {"task_id": task_id})
+            for owner in writing.forget_owners:
+                db.execute(_SQL.forget_owner, owner_of(owner))
             for line in writing.lines:
                 db.execute(_SQL.line, values_of(line))
             return answer
@@ -73,6 +84,9 @@ class PostgresReactionStore(ReactionStore):
         query = _SQL.lines(limit, scope, task_id=task_id, what=what)
         with self._link.using("reader") as opened:
             return [line_of(line) for line in opened.answer("reader", *query)][::-1]
+
+    def exists(self) -> bool:
+        return self._link.exists()
 
     @property
     def closed(self) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from threading import RLock
 
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.reactions_store import Document, Line, ReactionStore, Rule, T
+from agents_progress.effects.reactions.store import Document, Line, ReactionStore, Rule, T
 from agents_progress.errors import JournalClosed
 from agents_progress.journal.base import EVERYTHING, Scope
 
@@ -30,9 +30,10 @@ class MemoryReactionStore(ReactionStore):
             answer, writing = rule([self._documents.get(name) for name in (*names, *beside)], self._now())
             for document in writing.documents:
                 self._documents[document.name] = replace(document, body=json.loads(json.dumps(document.body)))
-            forgotten = set(writing.forget)
             self._lines = [
-                replace(line, actor=None, owner=None, tenant=None) if line.task_id in forgotten else line
+                replace(line, actor=None, owner=None, tenant=None)
+                if line.task_id in writing.forget or line.owner in writing.forget_owners
+                else line
                 for line in self._lines
             ]
             self._lines.extend(writing.lines)
@@ -94,6 +95,10 @@ class MemoryReactionStore(ReactionStore):
                 if task_id in (None, line.task_id) and what in (None, line.what) and _within(line, scope)
             ]
         return found[-limit:] if limit > 0 else []
+
+    def exists(self) -> bool:
+        with self._opened():
+            return bool(self._documents)
 
     @property
     def closed(self) -> bool:

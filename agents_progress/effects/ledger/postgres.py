@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from agents_progress.effects.entry import Entry, Hold, State
-from agents_progress.effects.ledger import Change, Ledger, T, one_target
-from agents_progress.effects.ledger_sql import TABLE, TABLES, Statements, entry_of, looked, values_of
+from agents_progress.effects.ledger.base import Change, Ledger, T, one_target
+from agents_progress.effects.ledger.sql import TABLE, TABLES, Statements, entry_of, looked, values_of
 from agents_progress.effects.postgres_link import LOCK, NOW, PostgresLink, transaction
 from agents_progress.journal.base import EVERYTHING, Scope
 from agents_progress.journal.postgres_address import Address
