@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_progress import progress
+from agents_progress.answers import MOST_TEXT
 from agents_progress.bridges.base import Answered, BadBody
 from agents_progress.bridges.vercel import Vercel
-from agents_progress.bridges.vercel_body import MAX_ID, MAX_REASON
+from agents_progress.bridges.vercel_body import MAX_ID
 from agents_progress.errors import UsageError
 from tests.logs import json_values
 
@@ -134,7 +135,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "odd question": (body(assistant(call(name=None))), "messages[0].parts[1].approval.id: "),  # type: ignore[arg-type]
     "long question": (body(assistant(call(name="x" * 1000))), "messages[0].parts[1].approval.id: "),
     "odd reason": (body(assistant(call(reason=1))), "messages[0].parts[1].approval.reason: "),
-    "long reason": (body(assistant(call(reason="x" * (MAX_REASON + 1)))), "messages[0].parts[1].approval.reason: "),
+    "long reason": (body(assistant(call(reason="x" * (MOST_TEXT + 1)))), "messages[0].parts[1].approval.reason: "),
     "answered twice": (body(assistant(call(), call(False))), "messages[0]: "),
 }
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ConfigDict, TypeAdapter, with_config
 
+from agents_progress.answers import TEXTS
 from agents_progress.bridges import vercel_parts
 from agents_progress.bridges.base import Event
 from agents_progress.bridges.table import NOTES, VERCEL
@@ -22,7 +23,19 @@ from agents_progress.events import Envelope
 from agents_progress.messages import MESSAGES
 from agents_progress.view import RunView
 from tests.logs import OUTPUT, RUN, envelope, logs
-from tests.vercel_logs import GOLDEN, MAJORS, SITUATIONS, Situation, answered, asked, begin, say, viewed, written
+from tests.vercel_logs import (
+    GOLDEN,
+    MAJORS,
+    SITUATIONS,
+    Situation,
+    answered,
+    asked,
+    begin,
+    choosing,
+    say,
+    viewed,
+    written,
+)
 from tests.vercel_seen import Seen, overclaims, seen
 
 steady = settings(
@@ -165,6 +178,18 @@ def test_an_answer_is_told_only_to_the_major_that_knows_it() -> None:
 def test_a_question_that_hides_what_it_asks_is_not_offered_to_a_client_that_answers_with_yes() -> None:
     shown = seen(flat(from_start(asked(begin(), shown=False).end("paused").envelopes)))
     assert (shown.asked, shown.sees()) == ({}, "error")
+
+
+@pytest.mark.parametrize(("kind", "wanted"), TEXTS.items())
+def test_a_question_is_offered_unless_its_approval_needs_a_text(kind: str, wanted: str) -> None:
+    shown = seen(flat(from_start(asked(begin(), kind=kind).end("paused").envelopes)))
+    assert (shown.sees() == "question") is (wanted in ("refused", "optional"))
+
+
+def test_a_choice_is_told_with_its_options_to_a_front_end_that_asks_by_itself() -> None:
+    events = flat(from_start(choosing().end("paused").envelopes))
+    (question,) = [event["data"] for event in events if event["type"] == "data-question"]
+    assert (question["kind"], question["text"], question["options"]) == ("choice", "option", ["cup", "plate"])
 
 
 def test_a_question_is_offered_with_exactly_what_it_asks_though_the_arguments_are_not_shown() -> None:

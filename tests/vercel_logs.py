@@ -67,11 +67,18 @@ def begin(run_id: str = RUN) -> Log:
     )
 
 
-def asked(log: Log, *, shown: bool = True, blind: bool = False) -> Log:
+def asked(log: Log, *, shown: bool = True, blind: bool = False, kind: str = "approval") -> Log:
     more: dict[str, Any] = {"details": '{"eur": 12}'} if shown else {}
     more |= {"x": {"approve_blind": True}} if blind else {}
     ask = {"interaction_id": "ask-1", "call_id": "c1", "tool": "refund", "title": "Refund", "digest": DIGEST}
-    return log.request("c1", "refund", title="Refund").say("approval.wait", **ask, kind="approval", **more)
+    return log.request("c1", "refund", title="Refund").say("approval.wait", **ask, kind=kind, **more)
+
+
+def choosing() -> Log:
+    log = begin().request("c1", "choose", title="Choose")
+    ask = {"interaction_id": "ask-1", "call_id": "c1", "tool": "choose", "title": "Choose", "digest": DIGEST}
+    more = {"details": '{"of": ["cup", "plate"]}', "x": {"options_in": "of"}}
+    return log.say("approval.wait", **ask, kind="choice", **more)
 
 
 def answered(decision: str) -> Log:
@@ -151,6 +158,7 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation("paused", asked(begin()).end("paused").envelopes, "waiting"),
     Situation("paused_blind", asked(begin(), shown=False, blind=True).end("paused").envelopes, "waiting"),
     Situation("paused_hidden", asked(begin(), shown=False).end("paused").envelopes, "waiting"),
+    Situation("paused_for_a_choice", choosing().end("paused").envelopes, "waiting"),
     Situation("approved", answered("approved").end().check().envelopes, "done", continues=True),
     Situation("rejected", answered("rejected").end().check().envelopes, "done", continues=True),
     Situation("approved_elsewhere", answered("approved").end().check().envelopes, "done"),

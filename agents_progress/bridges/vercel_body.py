@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
+from agents_progress.answers import MOST_TEXT
 from agents_progress.bridges.base import Answered, BadBody
 
 MAX_ID: Final = 256
 MAX_MESSAGES: Final = 10_000
 MAX_PARTS: Final = 10_000
-MAX_REASON: Final = 2_000
 
 ANSWERS: Final = "answer-"
 """What the key of a request begins with that goes on with a message the client has."""
@@ -98,8 +98,8 @@ def _answers(message: Mapping[str, Any], place: str) -> Iterator[Answered]:
         if not isinstance(approval, Mapping) or not isinstance(approval.get("approved"), bool):
             raise BadBody(f"{where}: has no `approved` that is true or false")
         reason = approval.get("reason")
-        if reason is not None and len(_string(reason, f"{where}.reason")) > MAX_REASON:
-            raise BadBody(f"{where}.reason: longer than {MAX_REASON} characters")
+        if reason is not None and len(_string(reason, f"{where}.reason")) > MOST_TEXT:
+            raise BadBody(f"{where}.reason: longer than {MOST_TEXT} characters")
         name = _string(approval.get("id"), f"{where}.id")
         if len(name) > 3 * MAX_ID:
             raise BadBody(f"{where}.id: too long for one of ours")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
+from agents_progress.answers import TEXTS, options_of
 from agents_progress.bridges.base import Cut, is_on_the_web, json_of, told_of
 from agents_progress.bridges.vercel_parts import (
     AgentPart,
@@ -181,9 +182,18 @@ def question(asked: Interaction) -> Part:
             "details": asked.details,
             "expires_at": asked.expires_at,
             "approvable": asked.approvable,
+            "text": TEXTS.get(asked.kind, "refused"),
+            "options": list(options_of(asked.details, asked.options_in)),
             "decision": asked.decision,
         },
     )
+
+
+def is_offered(asked: Interaction) -> bool:
+    """Whether a client may be asked, which shows what a call was given, and offers a yes and a no: not what is hidden,
+    nor what is approved with a text, for which its yes has no place.
+    """
+    return asked.approvable and TEXTS.get(asked.kind, "refused") not in ("required", "option")
 
 
 def guardrail(view: RunView, number: int, payload: Payload) -> Part:

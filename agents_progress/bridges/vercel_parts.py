@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NotRequired, TypeAlias, get_args, get_ty
 
 from typing_extensions import TypedDict
 
+from agents_progress.answers import Wanted
 from agents_progress.bridges.base import Cut
 from agents_progress.messages import Language, Status
 from agents_progress.payloads import UsageStatus
@@ -182,7 +183,9 @@ class ToolPart(TypedDict):
 
 
 class QuestionFacts(TypedDict):
-    """A question to a person. One that is not ``approvable`` hides what it asks: it is answered where that is shown."""
+    """A question to a person. One that is not ``approvable`` hides what it asks: it is answered where that is shown.
+    ``text`` is what an approval does with a text, ``options`` are those of a choice.
+    """
 
     title: str
     tool: str
@@ -191,6 +194,8 @@ class QuestionFacts(TypedDict):
     details: str | None
     expires_at: str | None
     approvable: bool
+    text: Wanted
+    options: list[str]
     decision: str | None
 
 

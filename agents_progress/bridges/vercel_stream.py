@@ -357,9 +357,9 @@ def _paused(stream: VercelStream) -> Iterator[Part]:
 
 
 def _request(stream: VercelStream, question: Interaction) -> Iterator[Part]:
-    """What a client cannot show it is not asked: it would offer a yes. A question holds exactly what is asked."""
+    """What the client can answer, asked with exactly what the question holds."""
     row = stream.view.rows.get(question.call_id or "")
-    if row is None or not row.open or question.decision is not None or not question.approvable:
+    if row is None or not row.open or question.decision is not None or not facts.is_offered(question):
         return
     if question.details is not None:
         yield facts.tool_input(row, question.details)
