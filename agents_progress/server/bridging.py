@@ -1,7 +1,7 @@
 """The routes of a bridge: requests of another protocol start and answer runs, and are answered by their streams.
 
 ``POST {path}`` starts a run, or answers the questions of one, and streams it. ``GET {path}/{conversation}/stream`` goes
-on with the newest run of a conversation; 204 when none is live or waits. ``POST {path}/{conversation}/cancel`` stops it.
+on with the newest run of a conversation; 204 when it is over. ``POST {path}/{conversation}/cancel`` stops it.
 
 A conversation is a client's own text. It is a label of the runs, and is looked up among the caller's own runs alone:
 two owners who use the same one never meet.
@@ -94,7 +94,7 @@ class Mounted:
         return _counted(call, streamed)
 
     async def reconnect(self, call: Call) -> ASGIApp:
-        """``GET {path}/{conversation}/stream``: after the header ``Last-Event-ID``, or else all of what is live or waits for an answer."""
+        """``GET {path}/{conversation}/stream``: after the header ``Last-Event-ID``, or else all of a run that is not over."""
         asked.nothing(call.request)
         wanted = Asked(_conversation(call), "", None)
         if (cursor := _cursor(call)) is not None:
