@@ -94,7 +94,7 @@ class Mounted:
         return _counted(call, streamed)
 
     async def reconnect(self, call: Call) -> ASGIApp:
-        """``GET {path}/{conversation}/stream``: after the header ``Last-Event-ID``, or else all of a run that is not over."""
+        """``GET {path}/{conversation}/stream``: after the header ``Last-Event-ID``, or else a run that is not over."""
         asked.nothing(call.request)
         wanted = Asked(_conversation(call), "", None)
         if (cursor := _cursor(call)) is not None:
