@@ -33,6 +33,7 @@ REFUSED: list[tuple[str, Interaction, dict[str, Any]]] = [
     ("answer_missing", asked("clarification"), YES | {"text": " \n"}),
     ("answer_missing", asked("choice"), YES),
     ("not_an_option", asked("choice"), YES | {"text": "wed"}),
+    ("not_an_option", asked("choice"), YES | {"text": ""}),
     ("not_an_option", asked("choice", details=None), YES | {"text": "mon"}),
     ("not_an_option", asked("choice", details="mon"), YES | {"text": "mon"}),
     ("not_an_option", asked("choice", details='{"slots": "mon"}'), YES | {"text": "mon"}),
