@@ -52,13 +52,14 @@ class Result:
 
 
 def play(row: Row) -> Result:
-    """Build the environment of a row and play every scenario in it."""
+    """Build the environment of a row, play every scenario in it, and answer paused runs through our own doors."""
     result = Result(row)
     try:
         python = environments.build(row)
         played = environments.run(python, "-m", "compat.play").splitlines()
         result.performances = {each.scenario: each for each in map(of_line, played)}
         result.recordings = streams.read(environments.run(python, "-m", "compat.streams"))
+        result.problems += environments.run(python, "-m", "compat.resumed").splitlines()
     except Missing as missing:
         result.skipped = str(missing)
     except Broken as broken:

@@ -90,7 +90,7 @@ class Recalled(BaseException):
     def go_on(self, state: Any, reading: Reading, carried: Carried) -> StreamedSource:
         """Make the call with the state of a paused run as its input."""
         inner, agent, kwargs = self._made
-        return _streamed(inner, agent, state, kwargs, reading, retain=False, carried=carried)
+        return _streamed(inner, agent, state, _going_on(kwargs), reading, retain=False, carried=carried)
 
 
 class Recalling(Scope):
@@ -197,6 +197,13 @@ def _readable(kwargs: Mapping[str, Any]) -> bool:
     return kwargs.get("hooks") is None or isinstance(kwargs["hooks"], RunHooksBase)
 
 
+def _going_on(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The options with which a run goes on from its state, which has the context of its tools already. Given beside it,
+    a context takes the place of what was approved, in openai-agents 0.18 (`resolve_resumed_context`).
+    """
+    return {**kwargs, "context": None}
+
+
 def _streamed(
     inner: Any,
     agent: Any,
@@ -212,7 +219,7 @@ def _streamed(
         result = inner.run_streamed(agent, input, **{**kwargs, "hooks": hooks})
 
     def again(state: Any, carried: Carried) -> StreamedSource:
-        return _streamed(inner, agent, state, kwargs, reading, retain, carried)
+        return _streamed(inner, agent, state, _going_on(kwargs), reading, retain, carried)
 
     source = StreamedSource(result, reading, slot, hooks=hooks, again=again, retain=retain, carried=carried)
     source.begun_with, source.part.editable = agent, editable(kwargs)
@@ -225,7 +232,7 @@ def _awaited(
     hooks = RecordingHooks(kwargs.get("hooks"))
 
     def again(state: Any, carried: Carried) -> AwaitedSource:
-        return _awaited(inner, agent, state, kwargs, reading, carried)
+        return _awaited(inner, agent, state, _going_on(kwargs), reading, carried)
 
     source = AwaitedSource(name_of(agent.name), reading, hooks=hooks, again=again, carried=carried)
     source.begun_with, source.part.editable = agent, editable(kwargs)
