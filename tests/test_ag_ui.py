@@ -152,8 +152,10 @@ CLOSING |= {"REASONING_MESSAGE_CONTENT"}
 
 def test_the_table_names_what_each_type_gives_and_nothing_else() -> None:
     given: dict[str, set[str]] = {type_: set() for type_ in AG_UI}
-    for log in [*kept().values(), everything()]:
-        parts = streamed(log)
+    had = {"id": f"{RUN}:c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    edited = Log(f"{RUN}.2").start(resumed_from=RUN).request(arguments='{"n": 1}').envelopes
+    for log in [*kept().values(), everything(), edited]:
+        parts = streamed(log, history=[{"id": f"{RUN}:c1", "role": "assistant", "toolCalls": [had]}])
         next(parts)
         for step, part in zip(log, parts, strict=True):
             type_ = step.type if step.type in given else NOTES

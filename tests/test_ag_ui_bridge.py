@@ -70,8 +70,13 @@ def test_an_application_may_take_more_than_the_last_message() -> None:
 @pytest.mark.parametrize(
     ("entry", "answer"),
     [
-        ({"status": "resolved", "payload": {"approved": True}}, ("approved", None)),
-        ({"status": "resolved", "payload": {"approved": False, "reason": "too much"}}, ("rejected", "too much")),
+        ({"status": "resolved", "payload": {"approved": True}}, ("approved", None, "")),
+        ({"status": "resolved", "payload": {"approved": False, "reason": "too much"}}, ("rejected", "too much", "")),
+        ({"status": "resolved", "payload": {"approved": True, "text": "blue"}}, ("approved", None, "blue")),
+        (
+            {"status": "resolved", "payload": {"approved": True, "editedArgs": {"n": 1}}},
+            ("approved", None, "", {"n": 1}),
+        ),
         ({"status": "cancelled"}, ("rejected", None)),
     ],
 )
@@ -97,6 +102,12 @@ def test_what_came_back_for_an_interrupt_is_an_answer_and_starts_nothing(entry: 
         (resumed({"status": "resolved", "payload": {"approved": "yes"}}), "resume.0.payload.approved"),
         (resumed({"status": "resolved", "payload": {"approved": 1}}), "resume.0.payload.approved"),
         (resumed({"status": "resolved", "payload": {"approved": True, "reason": 5}}), "resume.0.payload.reason"),
+        (resumed({"status": "resolved", "payload": {"approved": True, "text": 5}}), "resume.0.payload.text"),
+        (
+            resumed({"status": "resolved", "payload": {"approved": True, "editedArgs": SECRET}}),
+            "resume.0.payload.editedArgs",
+        ),
+        (resumed({"status": "resolved", "payload": {"approved": True, SECRET: 1}}), "resume.0.payload"),
         (resumed({"status": SECRET}), "resume.0.status"),
     ],
 )

@@ -1,18 +1,20 @@
 """AG-UI 1.0: what CopilotKit, assistant-ui, TanStack and every `HttpAgent` read. Needs the extra ``ag-ui``.
 
 A request is a ``RunAgentInput``. Its ``runId`` is the key under which the same request twice starts one run; the ids in
-the stream are ours. A pause is an interrupt, and ``resume`` answers it: ``{"approved": true}`` or ``{"approved":
-false}``, with a ``reason`` where one is given; an interrupt that is cancelled was not approved.
+the stream are ours. A pause is an interrupt, and ``resume`` answers it with what its ``responseSchema`` says:
+``approved`` and, where the question takes them, ``text``, ``editedArgs`` and ``reason``; one that is cancelled was not
+approved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from agents_progress.bridges.ag_ui_calls import EDITED
 from agents_progress.bridges.ag_ui_projection import AgUiProjection
 from agents_progress.bridges.base import Answered, Asked, BadBody, Event, message_parameter
 from agents_progress.errors import BridgeExtraMissing
@@ -29,6 +31,9 @@ _OLD: Final = "before-1.0:"
 """What the key of a request begins with whose client declares no version of AG-UI, as none did before 1.0. They read
 every outcome as success, or fail for it (measured with @ag-ui/client 0.0.50 to 0.0.59).
 """
+
+_PAYLOAD: Final = {"approved": None, "text": None, EDITED: None, "reason": None}
+"""What the payload of an answer may hold."""
 
 _HEADERS: Final[Mapping[str, str]] = {"content-type": "text/event-stream"}
 
@@ -109,10 +114,17 @@ def _answer(place: int, entry: Any) -> Answered:
     """One entry of ``resume``. An interrupt that was cancelled was not approved."""
     if entry.status == "cancelled":
         return Answered(entry.interrupt_id, "rejected")
+    where = f"resume.{place}.payload"
     payload = entry.payload if isinstance(entry.payload, Mapping) else {}
-    approved, reason = payload.get("approved"), payload.get("reason")
+    approved, edited = payload.get("approved"), payload.get(EDITED)
     if not isinstance(approved, bool):
-        raise BadBody(f"resume.{place}.payload.approved: true or false")
-    if not isinstance(reason, str | None):
-        raise BadBody(f"resume.{place}.payload.reason: text")
-    return Answered(entry.interrupt_id, "approved" if approved else "rejected", reason)
+        raise BadBody(f"{where}.approved: true or false")
+    for name in ("reason", "text"):
+        if not isinstance(payload.get(name), str | None):
+            raise BadBody(f"{where}.{name}: text")
+    if not isinstance(edited, Mapping | None):
+        raise BadBody(f"{where}.{EDITED}: an object")
+    if payload.keys() - _PAYLOAD:
+        raise BadBody(f"{where}: known are {', '.join(_PAYLOAD)}; nothing else would be used")
+    decision: Literal["approved", "rejected"] = "approved" if approved else "rejected"
+    return Answered(entry.interrupt_id, decision, payload.get("reason"), payload.get("text") or "", edited)

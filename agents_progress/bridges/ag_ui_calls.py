@@ -4,12 +4,13 @@ questions about them as interrupts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pydantic_core import to_json
 
+from agents_progress.answers import MOST_TEXT, TEXTS, options_offered
 from agents_progress.bridges.ag_ui_events import OURS, Json, noted
 from agents_progress.bridges.base import Event, json_of, question_id, told_of
 from agents_progress.labels import label
@@ -19,6 +20,10 @@ from agents_progress.view import RunView
 
 TOOL: Final = f"{OURS}.tool"
 """The type of the activity that tells how a call of a tool goes."""
+
+EDITED: Final = "editedArgs"
+"""What AG-UI calls the arguments that are approved instead of those that were asked about."""
+_NO: Final[Json] = {"const": False}
 
 NO_CALLS: Final = ("handoff", "stage")
 """Kinds of rows that are no calls of tools."""
@@ -43,6 +48,25 @@ class Call:
     shown: Json | None = None
     settled: bool = False
 
+    @property
+    def arguments(self) -> str:
+        """Its arguments as AG-UI wants them, JSON: a free text becomes a JSON string."""
+        text = self.row.arguments or ""
+        return to_json(text).decode() if text and json_of(text) is text else text
+
+    def corrected(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Messages of a client, with the arguments with which this call goes on in the place of those it had."""
+        found: list[Mapping[str, Any]] = []
+        for message in messages:
+            calls = [
+                {**each, "function": {**each["function"], "arguments": self.arguments}}
+                if each["id"] == self.wire_id and self.arguments
+                else each
+                for each in message.get("toolCalls") or ()
+            ]
+            found.append({**message, "toolCalls": calls} if calls else message)
+        return found
+
     def tagged(self, event: Event) -> Event:
         """An event of this call, under the sub-agent that made it."""
         return event if self.agent is None else {**event, "subagentRunId": self.agent.wire_id}
@@ -65,9 +89,9 @@ class Call:
             return []
         self.asking = False
         end: Event = {"type": "TOOL_CALL_END", "toolCallId": self.wire_id}
-        if self.restated or not self.row.arguments:
+        if self.restated or not self.arguments:
             return [end]
-        return [{"type": "TOOL_CALL_ARGS", "toolCallId": self.wire_id, "delta": _as_json(self.row.arguments)}, end]
+        return [{"type": "TOOL_CALL_ARGS", "toolCallId": self.wire_id, "delta": self.arguments}, end]
 
     def activity(self) -> list[Event]:
         """How it goes, where there is more to say than that it was asked for, and that was not said yet."""
@@ -120,7 +144,7 @@ class Call:
     def messages(self, language: Language) -> Iterator[Json]:
         """The call, and its result when there is one, as messages of a snapshot."""
         row, tag = self.row, {} if self.agent is None else {"subagentRunId": self.agent.wire_id}
-        function = {"name": row.name, "arguments": _as_json(row.arguments) if row.arguments else ""}
+        function = {"name": row.name, "arguments": self.arguments}
         noting = noted(title=row.title, kind=row.kind)
         call = {"id": self.wire_id, "type": "function", "function": function, "metadata": noting}
         yield {"id": self.wire_id, "role": "assistant", "toolCalls": [call], **tag}
@@ -167,11 +191,6 @@ class Call:
             told = sentence("unknown", language) if self.row.open else self._told(language)
             how = {"type": "SUBAGENT_ERROR", "message": told, "code": "unknown" if self.row.open else self.row.state}
         return [{**how, "subagentRunId": self.wire_id}]
-
-
-def _as_json(arguments: str) -> str:
-    """Arguments as AG-UI wants them, JSON: a free text becomes a JSON string."""
-    return to_json(arguments).decode() if json_of(arguments) is arguments else arguments
 
 
 class Calls:
@@ -260,18 +279,14 @@ class Calls:
 
 def interrupt(run_id: str, question: Interaction, call: Call | None, language: Language) -> Json:
     """A question as an interrupt. One that may not be approved here accepts no yes."""
-    approved: Json = {"type": "boolean"} if question.approvable else {"const": False}
-    hidden = label("not_shown", language)
+    schema = answer_schema(question)
+    approvable = schema["properties"]["approved"] != _NO
     found: Json = {
         "id": question_id(run_id, question),
         "reason": question.kind,
-        "message": question.title if question.approvable else f"{question.title} ({hidden})",
-        "responseSchema": {
-            "type": "object",
-            "properties": {"approved": approved, "reason": {"type": "string"}},
-            "required": ["approved"],
-        },
-        "metadata": noted(tool=question.tool, details=question.details, approvable=question.approvable),
+        "message": question.title if approvable else f"{question.title} ({label('not_shown', language)})",
+        "responseSchema": schema,
+        "metadata": noted(tool=question.tool, details=question.details, approvable=approvable),
     }
     if call is not None:
         found["toolCallId"] = call.wire_id
@@ -280,3 +295,22 @@ def interrupt(run_id: str, question: Interaction, call: Call | None, language: L
     if question.expires_at is not None:
         found["expiresAt"] = question.expires_at
     return found
+
+
+def answer_schema(question: Interaction) -> Json:
+    """What an answer to a question may carry, as a JSON Schema: see :mod:`agents_progress.answers`."""
+    wanted, options = TEXTS.get(question.kind, "refused"), options_offered(question)
+    approvable = question.approvable and (wanted != "option" or bool(options))
+    properties: Json = {"approved": {"type": "boolean"} if approvable else _NO, "reason": {"type": "string"}}
+    schema: Json = {"type": "object", "properties": properties, "required": ["approved"], "additionalProperties": False}
+    if not approvable:
+        return schema
+    if wanted != "refused":
+        properties["text"] = {"enum": [*options]} if wanted == "option" else {"type": "string", "maxLength": MOST_TEXT}
+    if wanted in ("required", "option"):
+        schema |= {"if": {"properties": {"approved": {"const": True}}}, "then": {"required": ["text"]}}
+    if question.takes is not None and question.details is not None:
+        needed = [name for name, is_needed in question.takes.items() if is_needed]
+        named: Json = {"properties": {name: {} for name in question.takes}, "additionalProperties": False}
+        properties[EDITED] = {"type": "object", **named, "required": needed}
+    return schema

@@ -132,7 +132,8 @@ class AgUiProjection:
         if not ours and not stale:
             return []
         kept = [ours.pop(each["id"], each) for each in self._history if each["id"] in ours or each["id"] not in stale]
-        return [{"type": "MESSAGES_SNAPSHOT", "messages": [*kept, *ours.values()]}]
+        self._history = [*kept, *ours.values()]
+        return [{"type": "MESSAGES_SNAPSHOT", "messages": self._history}]
 
     # Going on.
 
@@ -147,7 +148,7 @@ class AgUiProjection:
             self._said = "" if message is None else message.text
         view.feed(envelope)
         if self._calls.restating and type_ not in _RESTATING:
-            self._calls.restating = False
+            self._calls.restating, self._history = False, ()
         step = None if view.seq == seq or ended else self.steps.get(type_)
         events = [] if step is None else step(self, payload)
         if type_ in _TELLING or view.standing.issues is not doubted:
@@ -188,7 +189,14 @@ class AgUiProjection:
         return self._texts.completed(item, self._said, self._view.texts[item].text)
 
     def _tool(self, payload: Json) -> list[Event]:
-        return self._calls.told(self._view, payload["call_id"])
+        events, call = self._calls.told(self._view, payload["call_id"]), self._calls[payload["call_id"]]
+        if call is None or not self._calls.restating:
+            return events
+        messages = call.corrected(self._history)
+        if messages == [*self._history]:
+            return events
+        self._history = messages  # approved with other arguments, which no event can put in the place of the first
+        return [*events, {"type": "MESSAGES_SNAPSHOT", "messages": messages}]
 
     def _stage(self, payload: Json) -> list[Event]:
         return self._stages.told(self._view, f"stage:{payload['stage_id']}")

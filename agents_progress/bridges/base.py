@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic_core import from_json
@@ -72,11 +72,16 @@ class Projection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer that came back: what was sent as the id of the question (:func:`question_id`), and what was decided."""
+    """An answer that came back: what was sent as the id of the question (:func:`question_id`), what was decided, and
+    what the answer carries, as in :mod:`agents_progress.answers`. ``text`` is None where the protocol has no place for
+    one, and empty where nothing was said.
+    """
 
     interaction: str
     decision: Literal["approved", "rejected"]
-    reason: str | None = None
+    reason: str | None = field(default=None, repr=False)
+    text: str | None = field(default=None, repr=False)
+    arguments: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

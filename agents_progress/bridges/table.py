@@ -24,8 +24,8 @@ AG_UI: Final[Mapping[str, str]] = {
     "`REASONING_MESSAGE_START`, `REASONING_MESSAGE_CONTENT`",
     "text.completed": "`TEXT_MESSAGE_END`; of reasoning `REASONING_MESSAGE_END`, `REASONING_END`; before it what "
     "the deltas lacked",
-    "tool.requested": "`TOOL_CALL_START`; with arguments `TOOL_CALL_ARGS`, `TOOL_CALL_END`; in a nested run under "
-    "its sub-agent, which `SUBAGENT_STARTED` opens",
+    "tool.requested": "`TOOL_CALL_START`; with arguments `TOOL_CALL_ARGS`, `TOOL_CALL_END`; in a nested run under its "
+    "sub-agent, which `SUBAGENT_STARTED` opens; of a call that was approved with other arguments `MESSAGES_SNAPSHOT`",
     "tool.arguments.delta": "",
     "tool.arguments.completed": "`TOOL_CALL_ARGS`, `TOOL_CALL_END`",
     "tool.started": "`ACTIVITY_SNAPSHOT` (the call); of an agent `SUBAGENT_STARTED`",

@@ -1,7 +1,7 @@
 """The routes of a bridge: requests of another protocol start and answer runs, and are answered by their streams.
 
 ``POST {path}`` starts a run, or answers the questions of one, and streams it. ``GET {path}/{conversation}/stream`` goes
-on with the newest run of a conversation; 204 when none is live. ``POST {path}/{conversation}/cancel`` stops it.
+on with the newest run of a conversation; 204 when it is over. ``POST {path}/{conversation}/cancel`` stops it.
 
 A conversation is a client's own text. It is a label of the runs, and is looked up among the caller's own runs alone:
 two owners who use the same one never meet.
@@ -94,7 +94,7 @@ class Mounted:
         return _counted(call, streamed)
 
     async def reconnect(self, call: Call) -> ASGIApp:
-        """``GET {path}/{conversation}/stream``: after the header ``Last-Event-ID``, or else all of what is live."""
+        """``GET {path}/{conversation}/stream``: after the header ``Last-Event-ID``, or else a run that is not over."""
         asked.nothing(call.request)
         wanted = Asked(_conversation(call), "", None)
         if (cursor := _cursor(call)) is not None:
@@ -103,7 +103,7 @@ class Mounted:
                 raise Refusal("cursor_ahead", f"the run is at {found.row.seq}", head=found.row.seq)
         else:
             row = await self._newest(call, wanted.conversation)
-            if row is None or not _is_live(row):
+            if row is None or not (_is_live(row) or row.status == "waiting"):
                 return Response(None, 204)
             found = await self._found(call, "read", wanted.conversation, row.run_id)
 
@@ -278,18 +278,18 @@ def _questions(answers: Iterable[Answered]) -> dict[Question, Answered]:
         question = question_of(each.interaction)
         if question is None:
             raise Refusal("unknown_interaction")
-        if given.setdefault(question, each).decision != each.decision:
-            raise Refusal("bad_fields", "a question is both approved and rejected")
-        if "\0" in (each.reason or ""):
-            raise Refusal("bad_fields", "the reason of an answer is text without NUL")
+        if given.setdefault(question, each) != each:
+            raise Refusal("bad_fields", "a question is answered twice, and differently")
+        if "\0" in f"{each.reason or ''}{each.text or ''}":
+            raise Refusal("bad_fields", "the text and the reason of an answer are without NUL")
     if len(given) > MOST_ANSWERS or len({question.run_id for question in given}) != 1:
         raise Refusal("bad_fields", f"at most {MOST_ANSWERS} questions are answered together, all of one run")
     return given
 
 
 async def _given(call: RunCall, questions: Mapping[Question, Answered]) -> list[asking.Answer]:
-    """The answers, with the caller as actor. Where an approval takes a text, its reason is that text: the protocols
-    have no place of their own for one. Raises :class:`Refusal` for approving what no bridge shows, whoever offered it.
+    """The answers, with the caller as actor. Where an approval takes a text, and the protocol has no place for one, its
+    reason is that text. Raises :class:`Refusal` for approving what no bridge shows, whoever offered it.
     """
     view, actor = await view_of(call.service.journal, call.row.run_id, call.principal.scope), call.principal.actor
     given = list[asking.Answer]()
@@ -297,9 +297,10 @@ async def _given(call: RunCall, questions: Mapping[Question, Answered]) -> list[
         question, approved = view.interactions.get(name), each.decision == "approved"
         if approved and question is not None and not question.approvable:
             raise Refusal("not_shown")
-        takes = TEXTS.get(question.kind, "refused") if approved and question is not None else "refused"
-        answer, said = asking.Answer(name, each.decision, actor, digest=digest), each.reason or None
-        given.append(replace(answer, reason=said) if takes == "refused" else replace(answer, text=said))
+        text, reason = each.text, each.reason
+        if approved and text is None and question is not None and TEXTS.get(question.kind, "refused") != "refused":
+            text, reason = reason, None
+        given.append(asking.Answer(name, each.decision, actor, reason or None, digest, each.arguments, text or None))
     return given
 
 
