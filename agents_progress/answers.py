@@ -120,13 +120,14 @@ def refuse_arguments(asked: Asked, arguments: object) -> None:
 
 def _refuse_text(asked: Asked, reply: Reply) -> None:
     wanted, said = TEXTS.get(asked.kind, "refused"), reply.text
-    if said is None:
+    if wanted == "option" and said is not None:
+        if said not in options_offered(asked, reply.arguments):
+            raise AnswerNotUsed("not_an_option")
+    elif said is None or not said.strip():
         if wanted in ("required", "option"):
             raise AnswerNotUsed("answer_missing")
     elif wanted == "refused":
         raise AnswerNotUsed("answer_unexpected")
-    elif wanted == "option" and said not in options_offered(asked, reply.arguments):
-        raise AnswerNotUsed("not_an_option")
 
 
 def options_offered(asked: Asked, arguments: Mapping[str, Any] | None = None) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ LABELS: Final[dict[Label, dict[Language, str]]] = {
     "run_name": {"en": "Run", "zh": "运行"},
     "status_name": {"en": "Status", "zh": "状态"},
     "title_name": {"en": "Title", "zh": "标题"},
-    "age_name": {"en": "Age", "zh": "时长"},
+    "age_name": {"en": "Age", "zh": "时间"},
     "activity_name": {"en": "Activity", "zh": "当前活动"},
     "tokens_name": {"en": "Tokens", "zh": "Token 数"},
     "cost_name": {"en": "Cost", "zh": "费用"},

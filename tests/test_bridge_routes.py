@@ -437,6 +437,7 @@ async def test_a_reader_that_joins_a_run_late_is_told_of_those_that_it_continues
     async with listening(app) as url, streaming(url) as take, caller(app) as ada:
         paused = await take(5)
         assert [event["e"] for event in paused] == ["begun", "text", "call", "call", "asks"]
+        assert told(await ada.get("/api/plain/c1/stream"))[-1] == paused[-1]  # a page that was loaded again asks, too
         answering = asyncio.create_task(ada.post("/api/plain", json=answers(paused[-1]["ids"])))
         await soon(lambda: service_of(app).hub.readers() == 1)
         late = asyncio.create_task(ada.get("/api/plain/c1/stream"))

@@ -182,7 +182,8 @@ def test_an_answer_carries_arguments_a_text_and_a_reason(store: Store, command: 
     for more, sentence in said.items():
         refusal = command(*approve, *more)
         assert (refusal.code, refusal.out) == (1, f"{sentence}\n")
-    assert command(*approve, "--arguments", "{").code == 2
+    for broken in ("{", "[" * 100_000):
+        assert command(*approve, "--arguments", broken).code == 2
     given = ("--text", "the blue one", "--reason", "because", "--arguments", '{"what": "y"}', "--actor", "mei")
     assert command(*approve, *given).out == f"{LABELS['answer_kept']['en']}\n"
     (request,) = store.ask(lambda journal: journal.requests([run_id]))

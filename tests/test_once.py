@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,7 @@ from agents import RunContextWrapper, function_tool
 from pydantic import BaseModel
 
 from agents_progress.effects.entry import (
+    Begun,
     Busy,
     DidNotHappen,
     Entry,
@@ -95,6 +97,24 @@ def only(ledger: Ledger) -> Entry:
     return entry
 
 
+class Freezing(MemoryLedger):
+    """Gives the right to have an effect to somebody who is frozen then for longer than the lease. What becomes of it
+    meanwhile is ``meanwhile(hold)``.
+    """
+
+    def __init__(self, meanwhile: Callable[[Any], object]) -> None:
+        super().__init__()
+        self.lease_s = 0.05
+        self._meanwhile = [meanwhile]
+
+    def begin(self, effect: Any) -> Any:
+        answer = super().begin(effect)
+        while self._meanwhile:
+            time.sleep(2 * self.lease_s)
+            self._meanwhile.pop()(answer.hold)
+        return answer
+
+
 # The two kinds of tools.
 
 KINDS = ["sync", "async"]
@@ -116,6 +136,30 @@ def tool_of(kind: str, function: Callable[[int], str], **terms: Any) -> Callable
         return function(order)
 
     return lambda order: asyncio.run(pay_later(order))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_call_that_was_frozen_before_its_body_leaves_the_effect_to_whoever_took_over(kind: str, bank: Bank) -> None:
+    def taken_over(hold: Any) -> None:
+        assert ledger.resolve(hold.entry, hold.generation, DidNotHappen(), "ann")
+        again = MemoryLedger.begin(ledger, only(ledger).effect)
+        assert isinstance(again, Begun)
+        ledger.succeed(again.hold, '{"is":"theirs"}')
+
+    ledger = Freezing(taken_over)
+    assert tool_of(kind, bank.pay, ledger=ledger)(7) == "theirs"
+    assert bank.paid == []
+    assert only(ledger).generation == 2
+    ledger.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_call_that_was_frozen_before_its_body_takes_the_effect_again_when_nobody_did(kind: str, bank: Bank) -> None:
+    ledger = Freezing(lambda hold: None)
+    assert tool_of(kind, bank.pay, ledger=ledger)(7) == "paid 7"
+    assert len(bank.paid) == 1
+    assert (only(ledger).generation, only(ledger).settled) == (2, "happened")
+    ledger.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,8 +19,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from agents_progress.effects import reactions_worker
-from agents_progress.effects.reactions import Accepted, Entry, Grant, Reaction, Reactions, Receipt, Record
+from agents_progress.effects.reactions import Accepted, Entry, Grant, Reaction, Reactions, Receipt, Record, worker
 from agents_progress.effects.reactions import entry as rules
 from agents_progress.effects.reactions.memory import MemoryReactionStore
 from agents_progress.errors import JournalUnavailable, ReactionRefused
@@ -104,7 +103,7 @@ class ReactionsMachine(RuleBasedStateMachine):
         self.approved: set[str] = set()
         self.events = 0
         keeper = mock.Mock()
-        self.patched = mock.patch.object(reactions_worker, "keeper_of", lambda store, ttl: keeper)
+        self.patched = mock.patch.object(worker, "keeper_of", lambda store, ttl: keeper)
         self.patched.start()
 
     def teardown(self) -> None:

@@ -132,6 +132,23 @@ async def test_a_run_that_was_erased_has_its_reaction_erased_too() -> None:
     assert world.target.taken == []
 
 
+async def test_a_worker_that_was_frozen_after_it_took_a_reaction_writes_no_run_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    task_id = await world.approved()
+    worker = world.engine._worker
+    taken = worker._take()
+    world.clock.ahead += 60  # it is frozen for longer than its lease, and somebody else goes on
+    await world.begun().settle()
+    known = await world.engine.look(task_id), await world.statuses(task_id)
+    assert (known[0].state, known[1]) == ("done", ["waiting", "done"])
+    monkeypatch.setattr(worker, "_take", lambda: taken)
+    assert await worker.step()
+    assert (await world.engine.look(task_id), await world.statuses(task_id)) == known
+    assert len(world.target.taken) == 1
+
+
 async def test_a_long_step_keeps_its_lease_and_is_taken_once() -> None:
     taken: list[str] = []
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -41,6 +43,10 @@ TASKS = []
 @progress
 def quick(question: str = "?"):
     return Runner.run_streamed(Agent("A", model=ScriptedAPI([turn(text("5 EUR"))]).model()), question)
+
+@progress
+def asks(question: str, *, amount: int, note: str = "it's"):
+    return quick._function(f"{question} {amount} {note}")
 
 @progress
 async def held():
@@ -127,7 +133,7 @@ async def test_a_function_is_a_service_that_shows_its_address_and_its_token_once
     async with served(folder) as service, service.client() as client:
         assert service.said[0].startswith(f"serving shop:quick at {service.url}/ (open it in a browser)")
         assert (await client.get("/")).headers["content-type"].startswith("text/html")
-        assert "".join(service.said).count(service.token or "?") == 1
+        assert "".join(service.said).count(service.token or "?") == 2, "by itself, and in the command"
         assert len(service.token or "") >= 43
         answer = await client.post("/runs", json={"arguments": {"question": "2+3?"}})
         assert answer.status_code == 201
@@ -135,6 +141,19 @@ async def test_a_function_is_a_service_that_shows_its_address_and_its_token_once
         assert found[-1]["payload"]["final_output"] == "5 EUR"
         await service.signalled(signal.SIGTERM)
         assert await service.ended() == (STOPPED, "")
+
+
+@pytest.mark.parametrize("function", ["quick", "asks"])
+async def test_the_command_that_is_printed_starts_a_run_as_it_stands(folder: Path, function: str) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    async with served(folder, function) as service, service.client() as client:
+        process = await asyncio.create_subprocess_shell(service.said[-1], stdout=PIPE, stderr=PIPE)
+        out, errors = await process.communicate()
+        assert process.returncode == 0, errors.decode()
+        run_id = json.loads(out)["run_id"]
+        found = envelopes(await feed(client, f"/runs/{run_id}/events"))
+        assert found[-1]["payload"]["final_output"] == "5 EUR"
 
 
 async def test_without_the_token_nothing_but_the_probes_is_answered(folder: Path) -> None:

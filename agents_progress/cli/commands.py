@@ -60,7 +60,10 @@ def _port(text: str) -> int:
 
 
 def _json(text: str) -> object:
-    found: object = json.loads(text)
+    try:
+        found: object = json.loads(text)
+    except RecursionError:
+        raise ValueError from None
     return found
 
 

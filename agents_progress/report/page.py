@@ -107,6 +107,7 @@ def _question(question: Facts, language: Language) -> Markup:
     decision = question["decision"]
     text = word("question" if decision is None else DECISION_LABELS[decision], language, **_named(question))
     more = [word("answered_by", language, name=question["actor"])] if question["actor"] else []
+    more += [word("edited", language)] if question["edited"] else []
     if decision is None and question["expires_at"]:
         more.append(word("expires", language, when=question["expires_at"]))
     details = question["details"]

@@ -1,7 +1,7 @@
 """The routes of a bridge: requests of another protocol start and answer runs, and are answered by their streams.
 
 ``POST {path}`` starts a run, or answers the questions of one, and streams it. ``GET {path}/{conversation}/stream`` goes
-on with the newest run of a conversation; 204 when none is live. ``POST {path}/{conversation}/cancel`` stops it.
+on with the newest run of a conversation; 204 when it is over. ``POST {path}/{conversation}/cancel`` stops it.
 
 A conversation is a client's own text. It is a label of the runs, and is looked up among the caller's own runs alone:
 two owners who use the same one never meet.
@@ -94,7 +94,7 @@ class Mounted:
         return _counted(call, streamed)
 
     async def reconnect(self, call: Call) -> ASGIApp:
-        """``GET {path}/{conversation}/stream``: after the header ``Last-Event-ID``, or else all of what is live."""
+        """``GET {path}/{conversation}/stream``: after the header ``Last-Event-ID``, or else a run that is not over."""
         asked.nothing(call.request)
         wanted = Asked(_conversation(call), "", None)
         if (cursor := _cursor(call)) is not None:
@@ -103,7 +103,7 @@ class Mounted:
                 raise Refusal("cursor_ahead", f"the run is at {found.row.seq}", head=found.row.seq)
         else:
             row = await self._newest(call, wanted.conversation)
-            if row is None or not _is_live(row):
+            if row is None or not (_is_live(row) or row.status == "waiting"):
                 return Response(None, 204)
             found = await self._found(call, "read", wanted.conversation, row.run_id)
 

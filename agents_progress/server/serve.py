@@ -7,19 +7,23 @@ takes an ``authorize`` of the application's own.
 from __future__ import annotations
 
 import hmac
+import inspect
 import ipaddress
+import json
 import secrets
+import shlex
 import signal
 import socket
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from agents_progress.arguments import Arguments
 from agents_progress.decorate import Decorated
 from agents_progress.errors import NotServable, ServerExtraMissing, UsageError
 from agents_progress.journal import DEFAULT_URL, redacted
@@ -90,7 +94,8 @@ def serve(chosen: Serving, say: Callable[[str], object]) -> int:
             drain_s=chosen.drain_s,
         )
         server = _Server(_config(app, chosen), app.state.service)
-        for line in _greeting(chosen, port, token):
+        example = Arguments(chosen.target, inspect.unwrap(function)).example()
+        for line in _greeting(chosen, port, token, example):
             say(line)
         server.run(sockets=[listening])
         return INTERRUPTED if server.force_exit else STOPPED
@@ -156,7 +161,8 @@ def _address(chosen: Serving, port: int) -> str:
     return f"[{chosen.host}]:{port}" if ":" in chosen.host else f"{chosen.host}:{port}"
 
 
-def _greeting(chosen: Serving, port: int, token: str | None) -> Iterator[str]:
+def _greeting(chosen: Serving, port: int, token: str | None, example: Mapping[str, Any] | None) -> Iterator[str]:
+    """What is said before anything is served. ``example`` are arguments for a first run, None where none are known."""
     scheme = "https" if chosen.certificate else "http"
     url = f"{scheme}://{_address(chosen, port)}"
     yield f"serving {chosen.target} at {url}/ (open it in a browser), runs in {redacted(chosen.journal)}"
@@ -164,10 +170,10 @@ def _greeting(chosen: Serving, port: int, token: str | None) -> Iterator[str]:
         yield f"token, shown this once: {token}"
     if scheme == "http" and not _is_loopback(chosen.host):
         yield "warning: without TLS everybody on the way can read runs and tokens; give --certificate and --key"
-    yield "start a run with:"
+    yield "start a run with:" if example is not None else "start a run with, and arguments in the braces:"
+    body = shlex.quote(json.dumps({"arguments": example or {}}))
     yield (
-        f"  curl {url}/runs -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' "
-        """-d '{"arguments": {}}'"""
+        f"  curl {url}/runs -H 'Authorization: Bearer {token or 'TOKEN'}' -H 'Content-Type: application/json' -d {body}"
     )
 
 

@@ -117,7 +117,7 @@ class Prompt:
             try:
                 found = json.loads(typed)
                 refuse_arguments(question, found)
-            except ValueError:
+            except (ValueError, RecursionError):
                 self.refused("arguments_not_object", {})
             except AnswerNotUsed as error:
                 self.refused(error.code, error.facts)

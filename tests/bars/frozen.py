@@ -29,7 +29,7 @@ from .asker import ANSWERING
 from .figures import Figures
 from .nursery import Child, Nursery
 from .payer import BODY, FIRST, paid
-from .places import Place
+from .places import Place, command
 from .reactor import EFFECT, arrived
 from .reactor import FIRST as REACTING
 from .stories import Story, play
@@ -39,6 +39,11 @@ LATE: Final = (BODY[0], EFFECT[0], ANSWERING[6])
 """Steps inside the application's code, with the effect still to come."""
 INSIDE: Final = ("within the transaction of", "before the commit of")
 """Moments in which a lock of the store is held. A file stays locked, then; a server ends the transaction."""
+SENDING_S: Final = 0.4
+_SENDING: Final = (
+    "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND wait_event = 'ClientRead' "
+    f"AND xact_start < clock_timestamp() - interval '{SENDING_S / 2} s'"
+)
 AT_THE_SERVER: Final = ("before the commit of: record that it happened",)
 
 
@@ -54,6 +59,13 @@ class Frozen(Story):
     stopped: dict[str, Any] = field(default_factory=dict, init=False)
     other: dict[str, Any] = field(default_factory=dict, init=False)
 
+    async def rows(self) -> list[object]:
+        """The runs in the journal, as they stand."""
+        journal = self.place.journal()
+        rows: list[object] = [(row.run_id, row.status, row.seq) for row in await journal.runs()]
+        await journal.close()
+        return rows
+
     @abstractmethod
     async def known(self) -> Sequence[object]:
         """What the store says, which must not change any more."""
@@ -68,12 +80,13 @@ class Frozen(Story):
 
     async def play(self) -> None:
         (step,) = self.deaths
-        await self.known()  # makes the tables: whoever is stopped while it makes them keeps everybody else waiting
+        await self.rows()  # and with them the tables: whoever is stopped while it makes some has everybody else wait
+        await self.known()
         child, told = self.born(step, freezes=str(self.folder / "thawed"), **self.stopped)
         try:
             async with asyncio.timeout(self.within_s):
                 await child.frozen()
-                while _locked(self.place.url):
+                while await asyncio.to_thread(_locked, self.place.url):
                     child.thaw()  # for a moment: another thread of it was at the file
                     await asyncio.sleep(0.01)
                     await child.frozen()
@@ -129,10 +142,7 @@ class Answering(Frozen):
         await super().play()
 
     async def known(self) -> Sequence[object]:
-        journal = self.place.journal()
-        rows = [(row.run_id, row.status, row.seq) for row in await journal.runs()]
-        await journal.close()
-        return [*rows, *await asyncio.to_thread(_entries, self.place.url)]
+        return [*await self.rows(), *await asyncio.to_thread(_entries, self.place.url)]
 
     def well(self, told: dict[str, Any]) -> bool:
         return told.get("kind") == "succeeded" and told.get("left", "unknown") == "unknown"
@@ -146,13 +156,7 @@ class Reacting(Frozen):
         self.stopped = self.other = {"now": self.now}
 
     async def known(self) -> Sequence[object]:
-        journal = self.place.journal()
-        rows = [(row.run_id, row.status, row.seq) for row in await journal.runs()]
-        store = reactions_beside(journal)
-        entries = await asyncio.to_thread(store.documents)
-        await asyncio.to_thread(store.close)
-        await journal.close()
-        return [*rows, *entries]
+        return [*await self.rows(), *await asyncio.to_thread(_reactions, self.place)]
 
     def well(self, told: dict[str, Any]) -> bool:
         return told.get("state") == "done" and (told.get("runs") or [""])[-1] == "done"
@@ -162,15 +166,25 @@ class Reacting(Frozen):
 
 
 def _locked(url: str) -> bool:
-    """Whether somebody has the lock of a file: a file knows no process that is stopped with it."""
+    """Whether a process was stopped with a lock that nobody takes from it: that of a file, or, at a server, of rows
+    which it was just sending: a transaction counts as idle between statements only.
+    """
     if not url.startswith("sqlite:///"):
-        return False
+        time.sleep(SENDING_S)
+        return command(url, _SENDING)[0][0] > 0
     try:
         with closing(sqlite3.connect(f"file:{url.removeprefix('sqlite:///')}?mode=rw", timeout=0, uri=True)) as db:
             db.execute("BEGIN IMMEDIATE")
     except sqlite3.OperationalError as error:
         return "locked" in str(error)
     return False
+
+
+def _reactions(place: Place) -> Sequence[object]:
+    store = reactions_beside(place.journal())  # of which nothing is opened
+    found = store.documents()
+    store.close()
+    return found
 
 
 def _entries(url: str) -> Sequence[object]:

@@ -37,9 +37,10 @@ from agents_progress.effects.reactions.grant import Grant, permitted, revoked
 from agents_progress.effects.reactions.heard import Heard, heard
 from agents_progress.effects.reactions.inbox import Ignored, Quarantined, Receipted, names, received
 from agents_progress.effects.reactions.notice import Notification, checked
+from agents_progress.effects.reactions.reading import objection, read
 from agents_progress.effects.reactions.store import Line, ReactionStore
 from agents_progress.effects.reactions.terms import Reaction
-from agents_progress.effects.reactions.worker import Worker, objection, read
+from agents_progress.effects.reactions.worker import Worker
 from agents_progress.errors import (
     GrantConflict,
     JournalUnavailable,

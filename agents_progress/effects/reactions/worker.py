@@ -22,6 +22,7 @@ from agents_progress.effects.keys import canonical
 from agents_progress.effects.reactions import entry as rules
 from agents_progress.effects.reactions.entry import Entry
 from agents_progress.effects.reactions.erasing import erase_task
+from agents_progress.effects.reactions.reading import AGAIN_AT_MOST_S, AGAIN_S, objection, read
 from agents_progress.effects.reactions.runs import (
     QUESTION,
     SUBMIT,
@@ -62,10 +63,6 @@ Act: TypeAlias = Callable[[Entry, Silent], Awaitable[Entry]]
 LOOK_S: Final = 0.5
 LOOK_AT_MOST_S: Final = 60.0
 """Pauses between two looks for a receipt; each is twice as long as the one before."""
-
-AGAIN_S: Final = 0.2
-AGAIN_AT_MOST_S: Final = 5.0
-"""Pauses between two attempts to read a source or to take a run that somebody still has."""
 
 AT_ONCE: Final = 128
 """Names of what is due that a worker asks for at once, and takes one of: many, so that few workers want the same."""
@@ -169,6 +166,7 @@ class Worker:
         if record is None or reason is not None:
             return await self._stop(entry, reason or "source_closed")
         case = Case(entry.task_id, entry.resource, entry.version, entry.action, record.content, entry.text, entry.label)
+        await self._require_mine(entry)
         try:
             output, reason = await steps.row("prepare", lambda: self._result(reaction, entry, case), "tool_error")
         except Exception as error:  # noqa: BLE001 - the application's own
@@ -275,6 +273,12 @@ class Worker:
         generation = entry.generation
         await self._change([entry.task_id], lambda found, now: rules.later(found, generation, now, pause, looks))
 
+    async def _require_mine(self, entry: Entry) -> None:
+        """Leave what somebody else has moved on: this process was frozen, perhaps."""
+        (document, _) = await self._asked(lambda: self._store.look(entry.task_id))
+        if rules.mine([document], entry.generation) is None:
+            raise _Taken
+
     def _lost(self, entry: Entry) -> bool:
         return bool(self._store.renew([Hold(entry.task_id, entry.generation)], self._store.lease_s))
 
@@ -290,8 +294,11 @@ class Worker:
     # What is told.
 
     async def _told(self, entry: Entry, reaction: Reaction, act: Act | None) -> Entry:
-        """Write the run of a step, and of the state that it led to."""
+        """Write the run of a step, and of the state that it led to. Where it is still ours once the id of that run is
+        known, whoever takes over later means the same run, which one of us gets.
+        """
         before, run_id = await self._newest(entry.task_id)
+        await self._require_mine(entry)
         if act is None and before is not None and before.status in _SAID.get(entry.state, ()):
             return entry
         steps, language = Steps(reaction.language), reaction.language
@@ -375,26 +382,3 @@ def _output(outcome: Outcome) -> tuple[Any, str | None]:
     if outcome.verdict is not None and not outcome.verdict.ok:
         return None, "prepare_rejected"
     return outcome.output, None
-
-
-async def read(source: Any, resource: str, patience_s: float) -> Record | None:
-    """Read a record, and try again for some seconds what raises."""
-    give_up, pause = time.monotonic() + patience_s, AGAIN_S
-    while True:
-        try:
-            found: Record | None = await source.read(resource)
-            return found
-        except Exception as error:
-            left = give_up - time.monotonic()
-            if left <= 0:
-                raise
-            logger.warning("a source is tried again: %s", type(error).__name__)
-            await asyncio.sleep(min(pause, left))
-            pause = min(1.5 * pause, AGAIN_AT_MOST_S)
-
-
-def objection(record: Record | None, entry: Entry) -> str | None:
-    """Why a record does not let a reaction go on; None when it is what the notification was about."""
-    if record is None:
-        return "source_closed"
-    return None if record.version == entry.version else "source_changed"
