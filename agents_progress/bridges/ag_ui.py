@@ -32,7 +32,7 @@ _OLD: Final = "before-1.0:"
 every outcome as success, or fail for it (measured with @ag-ui/client 0.0.50 to 0.0.59).
 """
 
-_PAYLOAD: Final = {"approved": None, "text": None, EDITED: None, "reason": None}
+_PAYLOAD: Final = ("approved", "text", EDITED, "reason")
 """What the payload of an answer may hold."""
 
 _HEADERS: Final[Mapping[str, str]] = {"content-type": "text/event-stream"}
@@ -124,7 +124,7 @@ def _answer(place: int, entry: Any) -> Answered:
             raise BadBody(f"{where}.{name}: text")
     if not isinstance(edited, Mapping | None):
         raise BadBody(f"{where}.{EDITED}: an object")
-    if payload.keys() - _PAYLOAD:
+    if payload.keys() - set(_PAYLOAD):
         raise BadBody(f"{where}: known are {', '.join(_PAYLOAD)}; nothing else would be used")
     decision: Literal["approved", "rejected"] = "approved" if approved else "rejected"
     return Answered(entry.interrupt_id, decision, payload.get("reason"), payload.get("text") or "", edited)

@@ -46,6 +46,7 @@ def told(figures: Figures, situation: Situation, played: Mapping[Seat, Played]) 
 
 async def main() -> int:
     logging.getLogger("agents_progress").setLevel(logging.CRITICAL)
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # what is sent to a front end that gave up
     figures = Figures("bridges")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if (lacking := missing() or (None if chromium else "Chromium is not installed")) is not None:
