@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -74,6 +75,7 @@ async def paused(journal: Journal, *names: str) -> tuple[str, dict[str, str]]:
     run_id = run.id
     questions = {name: row.digest or "" for name, row in run.view.interactions.items()}
     del run
+    gc.collect()  # a handle that is there could be answered
     return run_id, questions
 
 

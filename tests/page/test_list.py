@@ -271,7 +271,8 @@ async def test_a_server_that_is_away_is_said_to_be_and_the_list_heals(host: Host
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "name"), [(403, "forbidden", "refusal_forbidden"), (400, "bad_query", "refusal_other")]
+    ("status", "code", "name"),
+    [(403, "forbidden", "refusal_forbidden"), (400, "bad_query", "page_outdated"), (400, "new_here", "refusal_other")],
 )
 async def test_a_list_that_is_refused_says_why_and_is_not_asked_for_again(
     host: Host, tabs: Tabs, status: int, code: str, name: Label
