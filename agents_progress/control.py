@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextvars import Context
 from typing import Any, Final, Protocol, cast, get_args
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from agents_progress.answers import CARRIED
 from agents_progress.errors import JournalClosed, ProgressError, UnknownInteraction, UsageError
@@ -62,7 +62,7 @@ class Watcher:
         self._live: dict[str, Steered] = {}
         self._paused: WeakValueDictionary[str, Steered] = WeakValueDictionary()
         self._early: dict[str, list[Request]] = {}
-        self._given: dict[str, dict[str, Request]] = {}
+        self._given: WeakKeyDictionary[Steered, dict[str, Request]] = WeakKeyDictionary()
         self._verbs = {"cancel": self._cancel, "answer": self._answer}
         # It outlives the code that made it, and holds nothing of its context.
         self._task = self._place[1].create_task(self._watch(), name="agents-progress requests", context=Context())
@@ -138,11 +138,11 @@ class Watcher:
         question = run.view.interactions.get(interaction_id)
         if question is not None and request.body.get("digest") not in {None, question.digest}:
             raise UnknownInteraction(f"{interaction_id} asks for something else than what was answered")
-        given = self._given.setdefault(run.id, {})
+        given = self._given.setdefault(run, {})
         given[interaction_id] = request
         if not given.keys() >= set(request.body.get("together", ())):
             return
-        del self._given[run.id]
+        del self._given[run]
         decided = {name: each.body["decision"] for name, each in given.items()}
         run.resume(
             [name for name, decision in decided.items() if decision == "approved"],
