@@ -96,7 +96,7 @@ async def run_and_cancel_when(stage: Stage, tool: Tool, started: asyncio.Event, 
 async def cancel_in_tool(stage: Stage) -> None:
     @function_tool
     async def work() -> str:
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(1.0)
         return "ok"
 
     agent = stage.agent(turn(call("work")), turn(text("done")), tools=[work])
@@ -113,7 +113,7 @@ async def cancel_in_tool_started(stage: Stage) -> None:
     @function_tool
     async def work() -> str:
         started.set()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(1.0)
         return "ok"
 
     await run_and_cancel_when(stage, work, started)
