@@ -52,8 +52,9 @@ def usage_of(usage: Mapping[str, Any] | None) -> list[Json]:
 class Texts:
     """The messages of a run, under ``RUN:ITEM``, since items are new in each run; and which of them are open.
 
-    A message is open until the view has it complete. What comes after that, such as the second part of an item, opens
-    it again and closes it at once: so that what is open can be told from the view, and nobody gets the text in shreds.
+    A message is open until the view has it complete. What comes after that, such as the second part of an item, is a
+    message of its own, under ``RUN:ITEM:N`` with the number of characters before it: no message is opened twice, and
+    both what is open and what an id stands for can be told from the view.
     """
 
     def __init__(self, run_id: str) -> None:
@@ -71,7 +72,9 @@ class Texts:
         wire_id = self._open.get(item)
         if wire_id is not None:
             return [{"type": _CONTENT[item[1] == "reasoning"], "messageId": wire_id, "delta": text}] if text else []
-        return [*self._piece(item, text), *(self._ended(item) if view.texts[item].complete else ())]
+        message = view.texts[item]
+        before = len(message.text) - len(text)
+        return [*self._piece(item, text, before), *(self._ended(item) if message.complete else ())]
 
     def completed(self, item: Item, said: str, text: str) -> list[Event]:
         """A message is over. ``said`` is what the client shows of it, ``text`` what it is.
@@ -81,7 +84,7 @@ class Texts:
         if item not in self._open and text == said:
             return []
         goes_on = text.startswith(said)
-        events = self._piece(item, text[len(said) :] if goes_on else "")
+        events = self._piece(item, text[len(said) :] if goes_on else "", len(said))
         ended = self._ended(item)
         return [*events, *(ended if goes_on else ({**event, "metadata": noted(text=text)} for event in ended))]
 
@@ -103,11 +106,11 @@ class Texts:
         if unsaid_of(view):
             yield {"id": self._id(_OUTPUT), "role": "assistant", "content": unsaid_of(view)}
 
-    def _piece(self, item: Item, text: str) -> list[Event]:
-        """A piece of a message, which is opened for it."""
+    def _piece(self, item: Item, text: str, before: int = 0) -> list[Event]:
+        """A piece of a message, which is opened for it, ``before`` characters of it being told."""
         wire_id, events = self._open.get(item), list[Event]()
         if wire_id is None:
-            wire_id = self._open[item] = self._id(item)
+            wire_id = self._open[item] = f"{self._id(item)}:{before}" if before else self._id(item)
             events = self._started(item, wire_id)
         if text:
             events.append({"type": _CONTENT[item[1] == "reasoning"], "messageId": wire_id, "delta": text})

@@ -105,7 +105,7 @@ CANNOT: Final[Mapping[str, str]] = {
     "model.failed": "The code stands in the ending of the run",
     "text.delta": "",
     "text.completed": "A text that replaces its deltas: neither can take back what it showed. AG-UI gets it as "
-    "metadata, and whoever comes in later in its place. One that goes on after it was complete is opened again",
+    "metadata, and whoever comes in later in its place. What comes after it was complete is a text of its own",
     "tool.requested": "",
     "tool.arguments.delta": "They come whole: nobody who comes in between could join their pieces",
     "tool.arguments.completed": "",
