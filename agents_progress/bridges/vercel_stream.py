@@ -2,7 +2,7 @@
 
 The status is that of a :class:`~agents_progress.view.RunView` over the same envelopes, so that no stream says more than
 our own displays. Measured on `ai` 6.0.326 and 7.0.173, `useChat` reads these as a normal end: a stream that simply
-stops, `abort`, and X
+stops, `abort`, and `finish` with whatever reason.
 """
 
 from __future__ import annotations
