@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from agents_progress.effects.ledger.sqlite import SQLiteLedger
+from agents_progress.effects.once import once
 from agents_progress.effects.reactions.sqlite import SQLiteReactionStore
 from agents_progress.errors import JournalUnavailable, JournalUnreadable
 from agents_progress.journal import sqlite_file
@@ -73,6 +74,25 @@ def test_tables_of_another_version_are_refused(kind: Kind, tmp_path: Path) -> No
     with pytest.raises(JournalUnreadable, match="version 2"):
         kind.write(kept)
     kept.close()
+
+
+@pytest.mark.parametrize("changed", ["settled = 'later_word'", "key = 'bare'", "name = x'ff'"])
+def test_an_effect_that_something_else_changed_is_named_and_never_had_again(changed: str, tmp_path: Path) -> None:
+    path, did = tmp_path / "e.db", list[int]()
+
+    @once(scope="s", ledger=SQLiteLedger(path))
+    def pay(order: int) -> str:
+        did.append(order)
+        return "paid"
+
+    pay(1)
+    theirs = sqlite3.connect(path)
+    theirs.execute(f"UPDATE progress_effects SET {changed}")
+    theirs.commit()
+    theirs.close()
+    with pytest.raises(JournalUnreadable, match=r"effect [0-9a-f]{16} cannot be read"):
+        pay(1)
+    assert did == [1]
 
 
 @EACH

@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agents import RunContextWrapper, function_tool
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel, SecretStr
 
 from agents_progress.effects.entry import (
     Begun,
@@ -115,6 +116,11 @@ class Freezing(MemoryLedger):
         return answer
 
 
+def is_keeper() -> bool:
+    """Whether this is the thread that keeps leases."""
+    return threading.current_thread().name == "agents-progress-leases"
+
+
 # The two kinds of tools.
 
 KINDS = ["sync", "async"]
@@ -151,6 +157,81 @@ def test_a_call_that_was_frozen_before_its_body_leaves_the_effect_to_whoever_too
     assert bank.paid == []
     assert only(ledger).generation == 2
     ledger.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_call_that_cannot_ask_whether_its_effect_is_still_its_own_lets_go_of_it(kind: str, bank: Bank) -> None:
+    def kept_and_gone(hold: Any) -> None:
+        now = time.time()  # as after a long wait for the store's lock, which leaves the lease as new
+        ledger.change(hold.entry, lambda found, _: (None, replace(found, deadline=now + ledger.lease_s)))
+        renew = ledger.renew
+
+        def away(holds: Any, ttl: float) -> Any:
+            if is_keeper():
+                return renew(holds, ttl)
+            raise JournalUnavailable("away")
+
+        ledger.renew = away  # type: ignore[method-assign]
+
+    ledger = Freezing(kept_and_gone)
+    with pytest.raises(JournalUnavailable):
+        tool_of(kind, bank.pay, ledger=ledger)(7)
+    time.sleep(4 * ledger.lease_s)
+    entry, now = ledger.look(only(ledger).effect.entry)
+    assert entry is not None
+    assert entry.state(now) == "uncertain", "nobody renews it"
+    assert bank.paid == []
+    ledger.close()
+
+
+async def test_a_call_that_is_cancelled_while_it_asks_whether_its_effect_is_still_its_own_leaves_it_free(
+    bank: Bank,
+) -> None:
+    reached, go_on, loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
+
+    def kept(hold: Any) -> None:
+        now = time.time()
+        ledger.change(hold.entry, lambda found, _: (None, replace(found, deadline=now + 100)))
+        ledger.renew = asks  # type: ignore[method-assign]
+
+    def asks(holds: Any, ttl: float) -> list[Hold]:
+        if is_keeper():
+            return []
+        loop.call_soon_threadsafe(reached.set)
+        assert go_on.wait(10)
+        return []
+
+    ledger = Freezing(kept)
+
+    @once(scope="s", ledger=ledger)
+    async def pay(order: int) -> str:
+        return bank.pay(order)
+
+    call = asyncio.create_task(pay(1))
+    await reached.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    go_on.set()
+    await asyncio.wrap_future(ledger.submit(int))  # after everything that was submitted
+    del ledger.renew
+    assert bank.paid == []
+    assert only(ledger).settled == "did_not_happen"
+    assert await pay(1) == "paid 1"
+    ledger.close()
+
+
+def test_a_plain_function_that_gives_something_to_await_has_done_nothing_that_counts(ledger: MemoryLedger) -> None:
+    async def later(order: int) -> str:
+        raise AssertionError("nobody awaits it")
+
+    @once(scope="s", ledger=ledger)
+    def pay(order: int) -> Any:
+        return later(order)
+
+    with pytest.raises(UsageError, match="async def"):
+        pay(1)
+    assert only(ledger).state(1000.0) == "uncertain"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -611,6 +692,22 @@ class Order(BaseModel):
     tags: set[str] = set()
 
 
+class Named(RootModel[list[str]]):
+    """As pydantic's documentation has it."""
+
+    def __iter__(self) -> Iterator[str]:  # type: ignore[override]
+        return iter(self.root)
+
+
+class Hidden(BaseModel):
+    token: SecretStr
+
+
+class Broken(dict[str, int]):
+    def items(self) -> Any:
+        raise KeyError("secret")
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -630,7 +727,8 @@ def test_arguments_are_compared_by_what_they_say(one: Any, other: Any, ledger: M
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(1, "1"), (1, True), (1, 1.0), (None, float("nan")), ("\ud800", "\udfff"), ("", None), ([1, [2]], [[1], 2])],
+    [(1, "1"), (1, True), (1, 1.0), (None, float("nan")), ("\ud800", "\udfff"), ("", None), ([1, [2]], [[1], 2])]
+    + [(Named(["ab", "ac"]), Named(["ac"]))],
 )
 def test_arguments_that_differ_are_never_the_same(one: Any, other: Any, ledger: MemoryLedger, bank: Bank) -> None:
     @once(scope="s", ledger=ledger)
@@ -647,7 +745,7 @@ def test_arguments_without_a_json_form_are_refused_before_anything_runs(ledger: 
     def pay(what: Any) -> str:
         return bank.pay(1)
 
-    for what in (object(), b"\xff"):
+    for what in (object(), b"\xff", SecretStr("a"), Hidden(token=SecretStr("a")), Broken()):
         with pytest.raises(UsageError, match="JSON"):
             pay(what)
     assert bank.paid == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -14,7 +15,7 @@ from typing import Any, Literal, get_args
 import pytest
 
 from agents_progress import asking
-from agents_progress.effects.reactions import Accepted, Grant, Ignored, Known, Quarantined
+from agents_progress.effects.reactions import Accepted, Grant, Ignored, Known, Quarantined, Record
 from agents_progress.effects.reactions import entry as rules
 from agents_progress.effects.reactions.entry import MOVES, State, Verb, entry_of
 from agents_progress.effects.reactions.sqlite import SQLiteReactionStore
@@ -337,7 +338,7 @@ async def test_a_source_that_stays_away_stops_it() -> None:
     assert (await world.moved(task_id)).reason == "source_unreadable"
 
 
-@pytest.mark.parametrize("result", [None, "", [], {}], ids=repr)
+@pytest.mark.parametrize("result", [None, "", [], {}, (), set(), " \n"], ids=repr)
 async def test_an_empty_result_is_refused(result: Any) -> None:
     world = World()
     world.result = result
@@ -635,15 +636,233 @@ async def test_a_worker_that_is_stopped_in_a_submission_leaves_it_uncertain_and_
     assert (await world.statuses(task_id))[-1] == "done"
 
 
+async def test_a_worker_that_is_stopped_while_it_takes_a_reaction_gives_it_back() -> None:
+    world = World()
+    world.store.lease_s = 0.3
+    task_id = await world.received()
+    reached, go = threading.Event(), threading.Event()
+    due = world.store.due
+
+    def slow(reactions: Any, limit: int) -> list[str]:
+        reached.set()
+        assert go.wait(20)
+        return due(reactions, limit)
+
+    world.store.due = slow  # type: ignore[method-assign]
+    step = asyncio.create_task(world.engine.step())
+    assert await asyncio.to_thread(reached.wait, 20)
+    step.cancel()
+    await asyncio.wait({step})
+    go.set()
+    assert (await world.moved(task_id)).state == "ready", "nobody keeps its lease for good"
+
+
+async def _cancels_itself(*given: Any) -> Any:
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize(
+    ("where", "state", "reason"),
+    [
+        ("prepare", "stopped", "prepare_failed"),
+        ("read", "stopped", "source_unreadable"),
+        ("submit", "done", None),
+        ("receipt", "uncertain", None),
+    ],
+)
+async def test_application_code_that_cancels_itself_has_failed_and_stops_no_worker(
+    where: str, state: State, reason: str | None
+) -> None:
+    world = World(patience_s=0.0, **({"prepare": _cancels_itself} if where == "prepare" else {}))
+    if where in ("prepare", "read"):
+        world.source.read = _cancels_itself if where == "read" else world.source.read  # type: ignore[method-assign]
+        task_id = await world.received()
+    else:
+        submit = world.target.submit
+
+        async def arrives(key: str, result: Any) -> None:
+            await submit(key, result)
+            await _cancels_itself()
+
+        task_id = await world.approved()
+        replaced: Any = arrives if where == "submit" else _cancels_itself
+        setattr(world.target, where, replaced)
+    entry = await world.moved(task_id)
+    assert (entry.state, entry.reason) == (state, reason)
+    if where == "receipt":
+        assert entry.due_at is not None, "somebody looks for it again"
+        del world.target.receipt
+        world.clock.ahead += 10
+        assert (await world.moved(task_id)).state == "done"
+
+
+@pytest.mark.parametrize("where", ["prepare", "submit"])
+async def test_a_step_whose_own_task_is_cancelled_by_application_code_is_taken_again(where: str) -> None:
+    world = World()
+    world.store.lease_s = 0.2
+
+    async def cuts(*given: Any) -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    if where == "prepare":
+        world = World(prepare=cuts)
+        task_id = await world.received()
+    else:
+        task_id = await world.approved()
+        world.target.submit = cuts  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError):
+        await world.engine.settle()
+    entry = await world.engine.look(task_id)
+    assert entry.state == ("received" if where == "prepare" else "uncertain")
+    assert entry.due_at is not None, "when its lease has run out"
+
+
+@pytest.mark.parametrize("where", ["read", "receipt"])
+async def test_something_that_is_no_record_and_no_receipt_counts_as_a_failure(where: str) -> None:
+    world = World(patience_s=0.0)
+
+    async def wrong(*given: Any) -> Any:
+        return {"version": "v1", "key": "k"}
+
+    task_id = await (world.received() if where == "read" else world.approved())
+    setattr(world.source if where == "read" else world.target, where, wrong)
+    entry = await world.moved(task_id)
+    if where == "read":
+        assert (entry.state, entry.reason) == ("stopped", "source_unreadable")
+        return
+    for _ in range(5):
+        world.clock.ahead += 50
+        assert (await world.moved(task_id)).state == "uncertain"
+    assert await world.statuses(task_id) == ["waiting", "unknown"], "looks in vain are told in no run"
+
+
+async def test_a_resubmission_that_something_speaks_against_is_left_to_a_person_and_told_once() -> None:
+    world = World(resubmit_after=1.0)
+    world.target.drops = True
+    task_id = await world.approved()
+    await world.moved(task_id)
+    world.source.version = "v2"
+    for _ in range(5):
+        world.clock.ahead += 100
+        entry = await world.moved(task_id)
+        assert (entry.state, entry.submits) == ("uncertain", 1)
+    assert entry.reason == "source_changed"
+    assert len(await world.statuses(task_id)) == 3
+    world.target.taken.append((entry.key, {"rename": "b"}))  # its receipt is looked for all the same
+    world.clock.ahead += 100
+    assert (await world.moved(task_id)).state == "done"
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["the target knows it", "the target is away"])
+async def test_a_person_who_is_wrong_about_what_did_not_arrive_doubles_nothing(asked: bool) -> None:
+    world = World(resubmit_after=None)
+    world.target.loses = world.target.denies = True
+    task_id = await world.approved()
+    assert (await world.moved(task_id)).state == "uncertain"
+    world.target.loses, world.target.denies = False, not asked
+    await world.engine.resolve(task_id, "not_submitted", "ann")
+    entry = await world.moved(task_id)
+    assert (entry.state, len(world.target.taken)) == ("done" if asked else "uncertain", 1)
+
+
+@pytest.mark.parametrize("hears", [True, False], ids=["a worker hears it first", "somebody approves it first"])
+async def test_one_that_was_cancelled_where_it_was_shown_is_not_submitted(hears: bool) -> None:
+    world = World()
+    entry = await world.ready()
+    row = await world.journal.run(entry.task_id)
+    assert row is not None
+    assert await asking.cancel(world.journal, row, "immediate", "bo", Scope()) == "accepted"
+    assert await world.statuses(entry.task_id) == ["waiting", "cancelled"], "as people see it at once"
+    if not hears:
+        await world.engine.approve(entry.task_id, entry.asked or "", "ann")
+        while await world.engine.step():
+            pass
+    entry = await world.moved(entry.task_id)
+    assert (entry.state, entry.reason, entry.decided, entry.actor) == ("stopped", "cancelled", "cancelled", "bo")
+    assert world.target.taken == []
+    assert await world.statuses(entry.task_id) == ["waiting", "cancelled"]
+
+
+@pytest.mark.parametrize("where", ["prepare", "read", "submit"])
+async def test_one_that_is_cancelled_while_a_step_is_taken_stops_or_is_not_submitted_again(where: str) -> None:
+    reached, go = asyncio.Event(), asyncio.Event()
+
+    async def waits(*given: Any) -> Any:
+        reached.set()
+        await go.wait()
+
+    async def prepares(case: object) -> Any:
+        return await waits() or {"rename": "b"}
+
+    world = World(resubmit_after=0.0, **({"prepare": prepares} if where == "prepare" else {}))
+    task_id = await (world.received() if where == "prepare" else world.approved())
+    read = world.source.read
+
+    async def reads(resource: str) -> Any:
+        await waits()
+        return await read(resource)
+
+    if where == "read":
+        world.source.read = reads  # type: ignore[method-assign]
+    elif where == "submit":
+        world.target.submit = waits  # type: ignore[method-assign]
+    step = asyncio.create_task(world.engine.step())
+    await reached.wait()
+    newest = (await world.journal.newest([task_id]))[task_id]
+    await world.journal.ask(Request(newest, "cancel.immediate", {"actor": "bo"}))
+    other = world.begun()
+    assert await other.hear() or where == "submit"
+    go.set()
+    await step
+    world.clock.ahead += 100
+    entry = await world.moved(task_id)
+    assert entry.decided == "cancelled"
+    assert (entry.state, entry.submits) == (("uncertain", 1) if where == "submit" else ("stopped", 0))
+    assert len([line for line in await world.engine.audit(task_id=task_id) if line.what == "cancel"]) <= 1
+
+
+async def test_an_answer_that_waits_for_its_source_keeps_no_other_one_waiting() -> None:
+    world = World(patience_s=0.0)
+    first, second = await world.ready(), await world.ready(event_id="e2", resource="doc/2")
+    third = await world.ready(event_id="e3", resource="doc/3")
+    read = world.source.read
+
+    async def away(resource: str) -> Any:
+        if resource == "doc/1":
+            raise ConnectionError
+        return await read(resource)
+
+    world.source.read = away  # type: ignore[method-assign]
+    for entry, decision in ((first, "approved"), (second, "rejected"), (third, "approved")):
+        body = {"decision": decision, "actor": "ann", "digest": entry.asked}
+        await world.journal.ask(Request(entry.task_id, "answer.ask-1", body))
+    assert await world.engine.hear()
+    states = [(await world.engine.look(entry.task_id)).state for entry in (first, second, third)]
+    assert states == ["ready", "stopped", "approved"]
+    assert not await world.engine.hear(), "what waits is nothing that was used"
+    world.source.read = read  # type: ignore[method-assign]
+    assert await world.engine.hear()
+    assert (await world.engine.look(first.task_id)).state == "approved"
+
+
 async def test_a_fault_in_one_reaction_is_raised_and_keeps_no_worker_from_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    class Odd(str):
+        def __eq__(self, other: object) -> bool:
+            raise AttributeError
+
+        __hash__ = None  # type: ignore[assignment]
+
     world = World()
     world.store.lease_s = 0.2
     read = world.source.read
 
     async def wrong(resource: str) -> Any:
-        return "no record" if resource == "doc/bad" else await read(resource)
+        return Record(Odd(), None) if resource == "doc/bad" else await read(resource)
 
     world.source.read = wrong  # type: ignore[method-assign]
     bad = await world.received(event_id="e2", resource="doc/bad")

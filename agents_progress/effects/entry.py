@@ -74,7 +74,7 @@ class Entry:
         """The state at a moment."""
         if self.settled is None:
             return "running" if self.deadline > now else "uncertain"
-        return "succeeded" if self.settled == "happened" else "failed"
+        return "failed" if self.settled == "did_not_happen" else "succeeded"
 
 
 # What a call is told.

@@ -12,10 +12,12 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
 from agents_progress.effects.entry import Begun, Busy, Conflict, Effect, Finding, Hold, Stored, Uncertain
 from agents_progress.effects.ledger import Ledger
+from agents_progress.effects.tables import OwnThread
 from agents_progress.errors import (
     EffectBusy,
     EffectConflict,
@@ -69,11 +71,11 @@ Flow: TypeAlias = Generator[Step, Ended, Ended]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Something for the ledger to do. ``undo`` takes back what it gave to an async caller that was cancelled
-    meanwhile.
+    """Something for the thread of a ledger or a store to do. ``undo`` takes back what it gave to an async caller that
+    was cancelled meanwhile.
     """
 
-    ledger: Ledger
+    thread: OwnThread
     work: Callable[[], Any]
     undo: Callable[[Any], None] | None = None
 
@@ -84,11 +86,11 @@ class Asking:
             return Ended(error=error)
 
     async def later(self) -> Ended:
-        asked = self.ledger.submit(self.work)
+        asked = self.thread.submit(self.work)
         try:
             return Ended(await outcome_of(asked))
         except asyncio.CancelledError:
-            self.ledger.submit(self._take_back, asked)  # in the same thread, so after it
+            self.thread.submit(self._take_back, asked)  # in the same thread, so after it
             raise
         except Exception as error:  # noqa: BLE001 - the flow decides
             return Ended(error=error)
@@ -124,7 +126,7 @@ class Running:
 
     def now(self) -> Ended:
         try:
-            return Ended(self.code())
+            return Ended(_plain(self.code()))
         except BaseException as error:  # noqa: BLE001 - the flow decides
             return Ended(error=error)
 
@@ -134,6 +136,15 @@ class Running:
             return Ended(await value if inspect.isawaitable(value) else value)
         except BaseException as error:  # noqa: BLE001 - the flow decides
             return Ended(error=error)
+
+
+def _plain(value: Any) -> Any:
+    """What sync code gave. An awaitable is no result: nobody awaits it, so that nothing of it happens."""
+    if not inspect.isawaitable(value):
+        return value
+    if inspect.iscoroutine(value):
+        value.close()
+    raise UsageError("a function that is not async gave something to await; write `async def`, or await it inside")
 
 
 def drive(flow: Flow) -> Ended:
@@ -213,7 +224,7 @@ class Once:
                 case Begun() if time.monotonic() - asked < self.ledger.lease_s:
                     return answer
                 case Begun(hold):  # this process was frozen, perhaps: is it still ours?
-                    if not (yield Asking(self.ledger, lambda hold=hold: self._lost(hold))).get():  # type: ignore[misc]
+                    if not (yield Asking(self.ledger, partial(self._lost, hold), partial(self._left, hold))).get():
                         return answer
                 case Conflict():
                     raise self._error(EffectConflict)
@@ -236,10 +247,19 @@ class Once:
 
     def _lost(self, hold: Hold) -> bool:
         """Whether somebody may have taken over before the body began; then it was not begun by us."""
-        gone = bool(self.ledger.renew([hold], self.ledger.lease_s))
+        try:
+            gone = bool(self.ledger.renew([hold], self.ledger.lease_s))
+        except BaseException:
+            self._let_go(hold)
+            raise
         if gone:
             self._withdraw(Begun(hold))
         return gone
+
+    def _left(self, hold: Hold, gone: bool) -> None:
+        """The caller left while it was asked whether it lost its effect."""
+        if not gone:
+            self._withdraw(Begun(hold))
 
     def _withdraw(self, answer: Any) -> None:
         """The caller left before its body began."""

@@ -155,6 +155,14 @@ class ReactionStoreContract:
         assert [one.name for one in store.documents(scope=Scope(owner="ada"))] == ["a"]
         assert store.documents(scope=Scope(owner="ada", tenant=ODD)) == []
 
+    def test_all_in_some_states_are_named(self, store: ReactionStore) -> None:
+        put(store, document("a", state="ready"), document("b", state="ready", reaction=ODD))
+        put(store, document("c", state="done"), document("g", kind="grant", state="ready"))
+        assert sorted(store.names(["ready"])) == ["a", "b"]
+        assert sorted(store.names(["ready", "done"], ["review"])) == ["a", "c"]
+        assert store.names(["ready"], [ODD]) == ["b"]
+        assert store.names([]) == store.names(["ready"], []) == []
+
     def test_the_audit_log_keeps_its_order_and_forgets_names(self, store: ReactionStore) -> None:
         for number in range(3):
             line = Line(float(3 - number), f"w{number}", ODD, f"t{number % 2}", "why", ODD, "ada", "shop")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
-from agents_progress.effects.entry import Effect, Entry, State
+from agents_progress.effects.entry import Effect, Entry, Settled, State
 from agents_progress.effects.tables import Tables
+from agents_progress.errors import JournalUnreadable
 from agents_progress.journal.base import EVERYTHING, Scope
 
 TABLE: Final = "progress_effects"
@@ -127,9 +128,20 @@ def looked(line: Sequence[Any] | None) -> tuple[Entry | None, float]:
 
 
 def entry_of(line: Sequence[Any]) -> Entry:
-    """The entry in a line of the table."""
+    """The entry in a line of the table. Raises :exc:`JournalUnreadable` for what is none: a word that is not known here
+    must not count as one that lets the body run again.
+    """
     found = dict(zip(_COLUMNS, line, strict=True))
-    for name in _FREE:
-        found[name] = None if found[name] is None else json.loads(found[name])
+    try:
+        for name in _FREE:
+            found[name] = None if found[name] is None else json.loads(found[name])
+    except (TypeError, ValueError) as error:
+        raise _unreadable(line) from error
+    if found["settled"] not in (None, *get_args(Settled)):
+        raise _unreadable(line)
     effect = Effect(**{name: found.pop(name) for name in _EFFECT})
     return Entry(effect, **{**found, "erased": bool(found["erased"])})
+
+
+def _unreadable(line: Sequence[Any]) -> JournalUnreadable:
+    return JournalUnreadable(f"effect {str(line[0])[:16]} cannot be read in {TABLE}; it was changed by something else")

@@ -43,6 +43,7 @@ from agents_progress.effects.reactions.terms import Reaction
 from agents_progress.effects.reactions.worker import Worker
 from agents_progress.errors import (
     GrantConflict,
+    JournalError,
     JournalUnavailable,
     ReactionError,
     ReactionNotFound,
@@ -125,17 +126,28 @@ class Reactions:
 
         What the server's ``authorize`` let pass is the word of its principal here, with the digest that was shown.
         """
-        waiting = [entry for entry in await self.list(state="ready", limit=1000) if entry.reaction in self._reactions]
-        said = await heard(self.journal, waiting)
+        still_open = await self._asked(lambda: self.store.names(rules.OPEN, self._reactions))
+        waiting = await self._asked(lambda: self.store.names(["ready"], self._reactions))
+        said = await heard(self.journal, waiting, still_open)
         new = [one for one in said if one.request_id not in self._refused]
         self._refused &= {one.request_id for one in said}
-        for one in new:
-            try:
-                await self._use(one)
-            except ReactionError as error:
-                self._refused.add(one.request_id)
-                logger.warning("reaction %s: an answer was not used: %s", one.task_id, error)
-        return bool(new)
+        # An approval reads a source, which may take long: the others come first.
+        used = [await self._used(one) for one in sorted(new, key=lambda one: one.decision == "approved")]
+        return any(used)
+
+    async def _used(self, said: Heard) -> bool:
+        """Use an answer; False when it has to be heard again. One that waits for its source keeps none from others."""
+        try:
+            await self._use(said)
+        except ReactionError as error:
+            self._refused.add(said.request_id)
+            logger.warning("reaction %s: an answer was not used: %s", said.task_id, error)
+        except JournalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the application's own
+            logger.warning("reaction %s: an answer waits: %s", said.task_id, type(error).__name__)
+            return False
+        return True
 
     async def _use(self, said: Heard) -> None:
         match said.decision:

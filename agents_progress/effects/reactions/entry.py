@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from agents_progress.effects.keys import digest
 from agents_progress.effects.reactions.grant import Wanted, held, objection
@@ -39,6 +39,9 @@ MOVES: Final[Mapping[tuple[State, Verb], State]] = {
     ("uncertain", "stop"): "stopped",
 }
 """Where each verb leads. What does not stand here does not happen; `done` and `stopped` lead nowhere."""
+
+OPEN: Final[tuple[State, ...]] = tuple(state for state in get_args(State) if any(state == at for at, _ in MOVES))
+"""The states in which something is still to happen."""
 
 _KIND: Final = "reaction/1"
 """Part of every digest: another way to make them would need another one."""
@@ -209,8 +212,10 @@ def submitting(found: Found, generation: int, resubmit_after: float | None, now:
 
 
 def may_resubmit(entry: Entry, resubmit_after: float | None, now: float) -> bool:
-    """Whether an uncertain entry without a receipt is submitted again, under the same key."""
-    if resubmit_after is None or entry.decided != "approved" or entry.reason == "receipt_differs":
+    """Whether an uncertain entry without a receipt is submitted again, under the same key. Not where something was
+    found against it once: that leaves it to a person.
+    """
+    if resubmit_after is None or entry.decided != "approved" or entry.reason is not None:
         return False
     return now - (entry.submitted_at or now) >= resubmit_after
 
@@ -260,6 +265,8 @@ def cancelled(found: Found, actor: str, now: float) -> tuple[str | None, Writing
         return "already_ended", Writing()
     if entry.state != "uncertain":
         return None, _ended(entry, now, "cancelled", actor, "cancelled")
+    if entry.decided == "cancelled":
+        return "may_have_happened", Writing()
     after = replace(entry, decided="cancelled")
     return "may_have_happened", Writing([after.document()], [_line(after, "cancel", now, actor)])
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, get_args
+from typing import Final
 
 from agents_progress.effects.reactions import entry as rules
-from agents_progress.effects.reactions.entry import MOVES, State
+from agents_progress.effects.reactions.entry import OPEN
 from agents_progress.effects.reactions.store import ReactionStore, Writing
 from agents_progress.journal.base import Scope
 
-OPEN: Final[tuple[State, ...]] = tuple(state for state in get_args(State) if any(state == at for at, _ in MOVES))
-"""The states in which something is still to happen."""
-
 PAGE: Final = 500
-_ALL: Final = 10**9
 
 
 def erase_task(store: ReactionStore, task_id: str) -> int:
@@ -38,7 +34,7 @@ def open_tasks(store: ReactionStore) -> set[str]:
     """The tasks of reactions that are not over."""
     if not store.exists():
         return set()
-    return {document.name for state in OPEN for document in store.documents(state=state, limit=_ALL)}
+    return set(store.names(OPEN))
 
 
 def _erased(store: ReactionStore, task_id: str) -> bool:

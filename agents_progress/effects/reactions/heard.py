@@ -4,11 +4,11 @@ journal, as it reaches every other paused run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agents_progress.effects.reactions.entry import Entry
+from agents_progress.claim import run_ids_before
 from agents_progress.effects.reactions.runs import QUESTION
 from agents_progress.journal.base import Journal, Request
 
@@ -26,20 +26,27 @@ class Heard:
     actor: str
 
 
-async def heard(journal: Journal, waiting: Sequence[Entry]) -> list[Heard]:
-    """What was said of reactions that wait for an answer."""
-    if not waiting:
-        return []
-    newest = await journal.newest({entry.task_id for entry in waiting})
-    tasks = {run_id: task_id for task_id, run_id in newest.items()}
+async def heard(journal: Journal, waiting: Collection[str], still_open: Collection[str]) -> list[Heard]:
+    """What was said of tasks: answers of those that are ``waiting`` for one, and cancels of all that are open, in
+    whichever of their runs somebody saw them.
+    """
+    newest = await journal.newest(still_open) if still_open else {}
+    tasks = {run_id: task_id for task_id, last in newest.items() for run_id in (*run_ids_before(last), last)}
     requests = await journal.requests(list(tasks))
-    read = [_read(tasks[request.run_id], request) for request in requests if request.run_id in tasks]
+    asking = {newest[task_id] for task_id in waiting if task_id in newest}
+    read = [_read(tasks[request.run_id], request, request.run_id in asking) for request in requests]
     return [one for one in read if one is not None]
 
 
-def _read(task_id: str, request: Request) -> Heard | None:
+async def cancelled_by(journal: Journal, run_ids: Collection[str]) -> str | None:
+    """Who asked one of these runs to stop; None when nobody did."""
+    said = [_read("", request, False) for request in await journal.requests(run_ids)] if run_ids else []
+    return next((one.actor for one in said if one is not None), None)
+
+
+def _read(task_id: str, request: Request, asks: bool) -> Heard | None:
     verb, _, object_ = request.key.partition(".")
-    decision = request.body.get("decision") if (verb, object_) == ("answer", QUESTION) else None
+    decision = request.body.get("decision") if asks and (verb, object_) == ("answer", QUESTION) else None
     digest, actor = request.body.get("digest"), request.body.get("actor")
     if verb == "cancel":
         decision = "cancelled"

@@ -85,6 +85,16 @@ class MemoryReactionStore(ReactionStore):
         found.sort(key=lambda document: (document.at, document.name), reverse=True)
         return found[: max(limit, 0)]
 
+    def names(self, states: Collection[str], reactions: Collection[str] | None = None) -> list[str]:
+        with self._opened():
+            return [
+                document.name
+                for document in self._documents.values()
+                if document.kind == "reaction"
+                and document.state in states
+                and (reactions is None or document.reaction in reactions)
+            ]
+
     def audit(
         self, *, task_id: str | None = None, what: str | None = None, limit: int = 1000, scope: Scope = EVERYTHING
     ) -> list[Line]:

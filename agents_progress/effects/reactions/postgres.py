@@ -78,6 +78,10 @@ class PostgresReactionStore(ReactionStore):
         with self._link.using("reader") as opened:
             return [document_of(line) for line in opened.answer("reader", *query)]
 
+    def names(self, states: Collection[str], reactions: Collection[str] | None = None) -> list[str]:
+        with self._link.using("reader") as opened:
+            return [name for (name,) in opened.answer("reader", *_SQL.names(states, reactions))]
+
     def audit(
         self, *, task_id: str | None = None, what: str | None = None, limit: int = 1000, scope: Scope = EVERYTHING
     ) -> list[Line]:

@@ -146,7 +146,9 @@ class StepSource:
     def conclude(self, *, drained: bool, settled: bool, raised: BaseException | None, cancelled: bool) -> Ending:
         """How the steps ended."""
         error, told = raised, Told(Evidence(cancel_requested=cancelled, task_cancelled=self._cancelled))
-        if self._task is not None and self._task.done() and not self._task.cancelled():
+        if self._task is not None and self._task.cancelled() and not self._cancelled:
+            self.error = RuntimeError("a step was cancelled by itself")
+        elif self._task is not None and self._task.done() and not self._task.cancelled():
             self.error = error = self._task.exception()
             told = Told(Evidence(settled=False)) if error is not None else self._task.result()
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from agents_progress.effects.entry import Hold
 from agents_progress.effects.reactions.store import Document, Line
 from agents_progress.effects.tables import Tables
+from agents_progress.errors import JournalUnreadable
 from agents_progress.journal.base import Scope
 
 TABLE: Final = "progress_reactions"
@@ -80,10 +81,23 @@ class Statements:
 
     def due(self, reactions: Collection[str], limit: int) -> tuple[str, dict[str, Any]]:
         """The query for :meth:`ReactionStore.due`."""
-        given = {f"reaction{number}": json.dumps(name) for number, name in enumerate(reactions)}
-        wanted = ", ".join(map(self._named, given)) or "NULL"
-        query = f"SELECT name FROM {TABLE} WHERE due_at <= {self._now} AND reaction IN ({wanted})"
+        among, given = self._among("reaction", reactions)
+        query = f"SELECT name FROM {TABLE} WHERE due_at <= {self._now} AND {among}"
         return f"{query} ORDER BY due_at, name LIMIT {self._named('limit')}", {**given, "limit": limit}
+
+    def names(self, states: Collection[str], reactions: Collection[str] | None) -> tuple[str, dict[str, Any]]:
+        """The query for :meth:`ReactionStore.names`."""
+        among, given = self._among("state", states)
+        query = f"SELECT name FROM {TABLE} WHERE kind = 'reaction' AND {among}"
+        if reactions is not None:
+            among, more = self._among("reaction", reactions)
+            query, given = f"{query} AND {among}", given | more
+        return query, given
+
+    def _among(self, column: str, values: Collection[str]) -> tuple[str, dict[str, Any]]:
+        """The condition that a column has one of these values."""
+        given = {f"{column}{number}": _stored(column, value) for number, value in enumerate(values)}
+        return f"{column} IN ({', '.join(map(self._named, given)) or 'NULL'})", given
 
     def listing(self, limit: int, scope: Scope, **wanted: str | None) -> tuple[str, dict[str, Any]]:
         """The query for :meth:`ReactionStore.documents`; what is not asked for does not stand in it."""
@@ -119,7 +133,10 @@ def owner_of(name: str) -> dict[str, Any]:
 
 def _read(names: Collection[str], line: Sequence[Any]) -> dict[str, Any]:
     found = dict(zip(names, line, strict=True))
-    return {name: json.loads(it) if name in _FREE and it is not None else it for name, it in found.items()}
+    try:
+        return {name: json.loads(it) if name in _FREE and it is not None else it for name, it in found.items()}
+    except (TypeError, ValueError) as error:
+        raise JournalUnreadable(f"{str(line[0])[:80]} cannot be read in {TABLE}; something else changed it") from error
 
 
 def document_of(line: Sequence[Any]) -> Document:

@@ -58,6 +58,10 @@ class SQLiteReactionStore(ReactionStore):
         with self._link.using("reader") as db:
             return [document_of(line) for line in db.execute(*query)]
 
+    def names(self, states: Collection[str], reactions: Collection[str] | None = None) -> list[str]:
+        with self._link.using("reader") as db:
+            return [name for (name,) in db.execute(*_SQL.names(states, reactions))]
+
     def audit(
         self, *, task_id: str | None = None, what: str | None = None, limit: int = 1000, scope: Scope = EVERYTHING
     ) -> list[Line]:

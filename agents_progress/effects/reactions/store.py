@@ -1,8 +1,9 @@
 """Where reactions are kept: the contract of their store. It knows documents, and nothing of what they mean.
 
-A backend gives seven things: to change some documents in one durable transaction (:meth:`ReactionStore.change`), to
-look at one, to name those that are due, to prolong what is held, to list documents and lines of the audit log, and to
-say whether there is anything. Nothing else can differ between backends; all rules are pure functions over documents.
+A backend gives eight things: to change some documents in one durable transaction (:meth:`ReactionStore.change`), to
+look at one, to name those that are due and those in some states, to prolong what is held, to list documents and lines
+of the audit log, and to say whether there is anything. Nothing else can differ between backends; all rules are pure
+functions over documents.
 """
 
 from __future__ import annotations
@@ -113,6 +114,10 @@ class ReactionStore(OwnThread, ABC):
         scope: Scope = EVERYTHING,
     ) -> list[Document]:
         """Reactions, the newest first, at most ``limit`` of those that match."""
+
+    @abstractmethod
+    def names(self, states: Collection[str], reactions: Collection[str] | None = None) -> list[str]:
+        """Names of all reactions in these states, of the ``reactions`` of these names if they are given."""
 
     @abstractmethod
     def audit(

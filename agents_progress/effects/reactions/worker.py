@@ -14,15 +14,17 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
-from agents_progress.claim import next_run_id
+from agents_progress.claim import next_run_id, run_ids_before
 from agents_progress.effects.entry import Hold
-from agents_progress.effects.keys import canonical
+from agents_progress.effects.flow import Asking
 from agents_progress.effects.reactions import entry as rules
 from agents_progress.effects.reactions.entry import Entry
 from agents_progress.effects.reactions.erasing import erase_task
-from agents_progress.effects.reactions.reading import AGAIN_AT_MOST_S, AGAIN_S, objection, read
+from agents_progress.effects.reactions.heard import cancelled_by
+from agents_progress.effects.reactions.preparing import prepare, result_of
+from agents_progress.effects.reactions.reading import AGAIN_AT_MOST_S, AGAIN_S, given, objection, read, theirs
 from agents_progress.effects.reactions.runs import (
     QUESTION,
     SUBMIT,
@@ -42,13 +44,11 @@ from agents_progress.errors import (
     JournalError,
     LeaseHeld,
     RunErased,
-    UsageError,
 )
 from agents_progress.journal.base import Journal, RunRow
 from agents_progress.journal.threads import outcome_of
 from agents_progress.keeper import expire, keeper_of
 from agents_progress.options import Options
-from agents_progress.outcome import Outcome
 from agents_progress.plan import Beginning, Plan
 from agents_progress.run import Run
 from agents_progress.sdk.intercept import outside
@@ -91,7 +91,7 @@ class Worker:
 
     async def step(self) -> bool:
         """Move one reaction on, if one is due."""
-        entry = await self._asked(self._take)
+        entry: Entry | None = (await Asking(self._store, self._take, self._give_back).later()).get()
         if entry is None:
             return False
         try:
@@ -99,7 +99,7 @@ class Worker:
         except _Taken:
             pass
         except asyncio.CancelledError:
-            self._store.submit(self._given_back, entry)  # another worker need not wait for the lease to run out
+            self._store.submit(self._give_back, entry)
             raise
         except (LeaseHeld, AlreadyEnded, AlreadyResumed):  # the run before has its owner still
             await self._let_go(entry, AGAIN_S)
@@ -109,7 +109,7 @@ class Worker:
             logger.warning("reaction %s waits: %s", entry.task_id, type(error).__name__)
             await self._let_go(entry, AGAIN_AT_MOST_S)
         finally:
-            keeper_of(self._store, self._store.lease_s).drop(Hold(entry.task_id, entry.generation))
+            self._drop(entry)
         return True
 
     def _take(self) -> Entry | None:
@@ -151,7 +151,7 @@ class Worker:
         asked says nothing: only one that has no receipt lets it be submitted again.
         """
         try:
-            if await reaction.target.receipt(entry.key) is not None:
+            if await _receipt(reaction, entry) is not None:
                 return partial(self._confirm, reaction)
         except Exception as error:  # noqa: BLE001 - the application's own
             logger.warning("reaction %s: no receipt: %s", entry.task_id, type(error).__name__)
@@ -168,30 +168,18 @@ class Worker:
         case = Case(entry.task_id, entry.resource, entry.version, entry.action, record.content, entry.text, entry.label)
         await self._require_mine(entry)
         try:
-            output, reason = await steps.row("prepare", lambda: self._result(reaction, entry, case), "tool_error")
+            work = partial(theirs, lambda: prepare(reaction, entry, case, self._journal))
+            output, reason = await steps.row("prepare", work, "tool_error")
         except Exception as error:  # noqa: BLE001 - the application's own
             logger.error("reaction %s: prepare failed: %s", entry.task_id, type(error).__name__)
             output, reason = None, "prepare_failed"
-        if reason is None and output in (None, "", [], {}) and not isinstance(output, bool | int | float):
-            reason = "empty_result"
-        try:
-            result = canonical(output)
-        except UsageError:
-            result, reason = "", "bad_result"
+        result, unfit = result_of(output)
+        reason = reason or unfit
         if reason is not None:
             return await self._stop(entry, reason)
         return await self._moved(
             entry, lambda found, now: rules.prepared(found, entry.generation, result, now), entry.grant
         )
-
-    async def _result(self, reaction: Reaction, entry: Entry, case: Case) -> tuple[Any, str | None]:
-        prepare = reaction.prepare
-        if isinstance(prepare, Decorated):
-            whose = {"owner": entry.owner, "tenant": entry.tenant}
-            outcome = await prepare.using(task_id=entry.task_id, journal=self._journal, **whose)(case)
-            return _output(outcome)
-        made = prepare(case)
-        return (await made if isinstance(made, Awaitable) else made), None
 
     async def _submit(self, reaction: Reaction, entry: Entry, steps: Silent) -> Entry:
         """Check everything again, write down that it may happen from now on, submit, and read the receipt back."""
@@ -212,6 +200,8 @@ class Worker:
             return after
         if time.monotonic() - asked > self._store.lease_s and await self._asked(lambda: self._lost(entry)):
             raise _Taken  # this process was frozen, and somebody else is at it
+        if entry.state == "approved" and entry.submits and not await self._is_absent(reaction, after):
+            return await self._confirm(reaction, after, steps)  # somebody said that it did not arrive
         steps.begun(SUBMIT)
         acknowledged = await self._submitted(reaction, after)
         if acknowledged:
@@ -221,9 +211,17 @@ class Worker:
             steps.over(SUBMIT, None if after.state == "done" else UNCERTAIN)
         return after
 
+    async def _is_absent(self, reaction: Reaction, entry: Entry) -> bool:
+        """Whether the target says that nothing arrived. One that cannot be asked says nothing."""
+        try:
+            return await _receipt(reaction, entry) is None
+        except Exception as error:  # noqa: BLE001 - the application's own
+            logger.warning("reaction %s: no receipt: %s", entry.task_id, type(error).__name__)
+            return False
+
     async def _submitted(self, reaction: Reaction, entry: Entry) -> bool:
         try:
-            await reaction.target.submit(entry.key, json.loads(entry.result or "null"))
+            await theirs(lambda: reaction.target.submit(entry.key, json.loads(entry.result or "null")))
         except Exception as error:  # noqa: BLE001 - the application's own
             logger.warning("reaction %s: no acknowledgement: %s", entry.task_id, type(error).__name__)
             return False
@@ -231,7 +229,7 @@ class Worker:
 
     async def _confirm(self, reaction: Reaction, entry: Entry, steps: Silent) -> Entry:
         async def read() -> Receipt:
-            receipt = await reaction.target.receipt(entry.key)
+            receipt = await _receipt(reaction, entry)
             if receipt is None:
                 raise LookupError("there is none so far")
             return receipt
@@ -282,8 +280,14 @@ class Worker:
     def _lost(self, entry: Entry) -> bool:
         return bool(self._store.renew([Hold(entry.task_id, entry.generation)], self._store.lease_s))
 
-    def _given_back(self, entry: Entry) -> None:
-        self._store.change([entry.task_id], lambda found, now: rules.later(found, entry.generation, now, 0.0))
+    def _give_back(self, entry: Entry | None) -> None:
+        """Whoever took it was stopped: another worker need not wait for the lease to run out."""
+        if entry is not None:
+            self._drop(entry)
+            self._store.change([entry.task_id], lambda found, now: rules.later(found, entry.generation, now, 0.0))
+
+    def _drop(self, entry: Entry) -> None:
+        keeper_of(self._store, self._store.lease_s).drop(Hold(entry.task_id, entry.generation))
 
     async def _change(self, names: list[str], rule: Rule[T], *beside: str) -> T:
         return await self._asked(lambda: self._store.change(names, rule, beside))
@@ -299,6 +303,8 @@ class Worker:
         """
         before, run_id = await self._newest(entry.task_id)
         await self._require_mine(entry)
+        if act is not None:
+            await self._heed_cancels(entry, run_ids_before(run_id))
         if act is None and before is not None and before.status in _SAID.get(entry.state, ()):
             return entry
         steps, language = Steps(reaction.language), reaction.language
@@ -325,6 +331,16 @@ class Worker:
         if error is not None:
             raise error
         return reached[0]
+
+    async def _heed_cancels(self, entry: Entry, run_ids: list[str]) -> None:
+        """Use a request to stop before anything more is done: whoever hears it for the reaction may be late, and the
+        pause was ended where it was made.
+        """
+        actor = None if entry.decided == "cancelled" else await cancelled_by(self._journal, run_ids)
+        if actor is not None:
+            await self._change([entry.task_id], lambda found, now: rules.cancelled(found, actor, now))
+            await self._let_go(entry, 0.0)  # unless it stops, with which it is not ours any more
+            raise _Taken
 
     async def _newest(self, task_id: str) -> tuple[RunRow | None, str]:
         """The newest run of ours, and the id of the next one. Raises :exc:`LeaseHeld` while it has an owner."""
@@ -375,10 +391,5 @@ def _beginning(before: RunRow, entry: Entry, reaction: Reaction) -> Beginning:
     return Beginning(before.run_id, reaction.name, drafts, {QUESTION: decision}, entry.actor)
 
 
-def _output(outcome: Outcome) -> tuple[Any, str | None]:
-    """What an agent's run prepared, or why it counts for nothing."""
-    if outcome.kind != "succeeded":
-        return None, "prepare_paused" if outcome.kind == "paused" else "prepare_failed"
-    if outcome.verdict is not None and not outcome.verdict.ok:
-        return None, "prepare_rejected"
-    return outcome.output, None
+async def _receipt(reaction: Reaction, entry: Entry) -> Receipt | None:
+    return given(await theirs(lambda: reaction.target.receipt(entry.key)), Receipt)
