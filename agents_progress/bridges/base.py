@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic_core import from_json
@@ -167,13 +169,33 @@ def question_of(text: str) -> Question | None:
 
 
 def json_of(text: str | None) -> Any:
-    """Arguments as the object that they are; a text that is no JSON as it is, and null for what is not disclosed."""
+    """Arguments as the object that they are; a text that is no JSON as it is, and null for what is not disclosed.
+
+    So is one with a number that a front end would not show as it is written, since all its numbers are doubles.
+    """
     if text is None:
         return None
     try:
-        return from_json(text, allow_inf_nan=False)
+        from_json(text, allow_inf_nan=False)  # the stricter one: NaN, surrogates, depth
+        return json.loads(text, parse_int=_exact, parse_float=_finite)
     except ValueError:
         return text
+
+
+_MOST: Final = 2**53 - 1
+"""Up to this a double holds every integer."""
+
+
+def _exact(digits: str) -> int:
+    if len(digits) > len(f"-{_MOST}") or abs(number := int(digits)) > _MOST:
+        raise ValueError("an integer is too large for a double")
+    return number
+
+
+def _finite(digits: str) -> float:
+    if not isfinite(number := float(digits)):
+        raise ValueError("a number is too large for a double")
+    return number
 
 
 def unsaid_of(view: RunView) -> str:
