@@ -33,8 +33,8 @@ CUTS: Final[Mapping[Cut, Mapping[Language, str]]] = {
     "erased": {"en": "This run was erased", "zh": "这次运行已被删除"},
     "forbidden": {"en": "You may no longer read this run", "zh": "你不能再读取这次运行"},
     "try_again": {
-        "en": "This server is about to stop; come back for the rest",
-        "zh": "服务器即将停止；请重新连接",
+        "en": "This server cannot go on with this run now; come back for the rest",
+        "zh": "服务器现在无法继续显示这次运行；请重新连接",
     },
     "internal": {"en": "This run cannot be shown here; come back", "zh": "这里无法显示这次运行；请重新连接"},
 }
