@@ -58,8 +58,8 @@ class Projection(Protocol):
     def join(self, view: RunView, earlier: Sequence[RunView] = ()) -> list[Event]:
         """The events that bring a client which knows nothing to the state of this view, an empty one at the start.
 
-        ``earlier`` are the runs that this one continues, oldest first, for a client that was not told of them. Called
-        once, first.
+        ``earlier`` are the runs that this one continues, oldest first, as far as there are any still. A client that
+        comes in at the start was told of them. Called once, first.
         """
 
     def feed(self, envelope: Envelope) -> list[Event]:

@@ -195,7 +195,7 @@ class Mounted:
         return stream
 
     async def _views(self, call: RunCall, cursor: Cursor | None) -> tuple[RunView, list[RunView]]:
-        """Where a reader joins, and the earlier runs of the task, for one that joins late: it knows nothing of them."""
+        """Where a reader joins, and the runs that this one continues, as far as there are any still."""
         journal, run_id, scope = call.service.journal, call.row.run_id, call.principal.scope
         try:
             if cursor is None:
@@ -205,9 +205,8 @@ class Mounted:
                 await journal.read(run_id, view.seq, 1, scope=scope)
         except CursorExpired:
             raise Refusal("pruned") from None
-        late = view.seq > 0 and (cursor is None or cursor.joined)
         earlier = list[RunView]()
-        for name in run_ids_before(run_id) if late else ():
+        for name in run_ids_before(run_id):
             with suppress(RunErased):
                 earlier.append(await view_of(journal, name, scope))
         return view, earlier
