@@ -149,6 +149,22 @@ async def test_a_request_without_a_key_is_meant_each_time(journal: MemoryJournal
     assert len(ASKED) == 2
 
 
+async def test_a_request_without_a_key_that_is_sent_again_under_its_header_starts_one_run(
+    journal: MemoryJournal,
+) -> None:
+    async with node(journal, turn(text("a")), turn(text("b"))) as ada:
+        runs = []
+        for key in ("one", "one", "two"):
+            sent = ada.post("/api/plain", json=says(key=""), headers={"idempotency-key": key})
+            runs.append(told(await sent)[0]["run"])
+        assert code(await ada.post("/api/plain", json=says(key=""), headers={"idempotency-key": ""})) == "bad_key"
+        with_own = await ada.post("/api/plain", json=says("c2", "one"), headers={"idempotency-key": "one"})
+        again = await ada.post("/api/plain", json=says("c2", "one"), headers={"idempotency-key": "three"})
+    assert runs[0] == runs[1] != runs[2]
+    assert told(with_own)[0]["run"] == told(again)[0]["run"]
+    assert len(ASKED) == 3
+
+
 async def test_the_same_key_for_another_message_is_refused(journal: MemoryJournal) -> None:
     async with node(journal, turn(text("Hello"))) as ada:
         await post(ada, says())

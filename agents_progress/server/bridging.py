@@ -40,7 +40,7 @@ from agents_progress.server.principal import Action, Gate, Principal
 from agents_progress.server.refusals import Refusal
 from agents_progress.server.routes import PATHS, Call, Endpoint, Path, RunCall
 from agents_progress.server.service import Service
-from agents_progress.server.starts import LOOK_S, LOOKS, Starter, Wish
+from agents_progress.server.starts import LOOK_S, LOOKS, Starter, Wish, idempotency_key
 from agents_progress.stored import view_at, view_of
 from agents_progress.view import RunView
 
@@ -137,7 +137,7 @@ class Mounted:
         return wanted
 
     async def _started(self, call: Call, wanted: Asked) -> tuple[RunCall, bool]:
-        """The run that a message leads to: under the same key always the same."""
+        """The run that a message leads to: under the same key always the same, be it of the body or of the request."""
         principal = await call.gate.admit(call.request, "start")
         conversation = json.dumps([self._label, wanted.conversation])
         wish = Wish(
@@ -146,7 +146,8 @@ class Mounted:
             labels={self._label: wanted.conversation},
             conversation=conversation,
         )
-        key = json.dumps([conversation, wanted.key]) if wanted.key else None
+        key = wanted.key or idempotency_key(call.request)
+        key = None if key is None else json.dumps([conversation, key])
         vacant = partial(self._vacant, call, wanted.conversation)
         row, new = await call.starter.begin(wish, self.offered, principal, key, vacant)
         found = _about(call, principal, row if new else await self._latest(call, row))
