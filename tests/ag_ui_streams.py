@@ -11,7 +11,8 @@ from pathlib import Path
 from agents_progress.bridges.ag_ui_projection import AgUiProjection
 from agents_progress.bridges.base import Event
 from agents_progress.view import RunView
-from tests.vercel_logs import SITUATIONS, Situation, written
+from tests.logs import RUN
+from tests.vercel_logs import SITUATIONS, Situation, asked, begin, viewed, written
 
 GOLDEN = Path(__file__).parent / "golden" / "ag_ui"
 
@@ -22,7 +23,8 @@ def stream(situation: Situation, start: int = 0) -> list[Event]:
     view = RunView(log[0].run_id)
     for envelope in log[:start]:
         view.feed(envelope)
-    events = projection.join(view)
+    goes_on = view.run_id != RUN  # from a pause that asked the same
+    events = projection.join(view, [viewed(asked(begin()).end("paused").envelopes)] if goes_on else [])
     for envelope in log[start:]:
         events += projection.feed(envelope)
     return events + (projection.cut(situation.cut) if situation.cut else [])

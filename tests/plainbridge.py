@@ -29,6 +29,7 @@ class PlainProjection:
         texts = [
             {"e": "text", "of": message.item_id, "text": message.text}
             for run in (*earlier, view)
+            if view.seq
             for message in run.messages
         ]
         rows = [{"e": "call", "of": row.activity_id, "state": row.state} for row in view.activities]

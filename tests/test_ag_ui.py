@@ -5,7 +5,7 @@ that a validator lets pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -75,11 +75,13 @@ def shown(log: Iterable[Envelope], run_id: str) -> RunView:
     return view
 
 
-def streamed(log: list[Envelope], start: int = 0, history: Stream | None = None) -> Iterator[Stream]:
+def streamed(
+    log: list[Envelope], start: int = 0, history: Stream | None = None, earlier: Sequence[RunView] = ()
+) -> Iterator[Stream]:
     """What a reader gets who comes after so many envelopes: of coming in, then of each envelope."""
     run_id = log[0].run_id if log else RUN
     projection = AgUiProjection("thread", history=history or [])
-    yield projection.join(shown(log[:start], run_id))
+    yield projection.join(shown(log[:start], run_id), earlier)
     for step in log[start:]:
         yield projection.feed(step)
 
@@ -152,8 +154,10 @@ def test_the_table_names_what_each_type_gives_and_nothing_else() -> None:
     given: dict[str, set[str]] = {type_: set() for type_ in AG_UI}
     had = {"id": f"{RUN}:c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     edited = Log(f"{RUN}.2").start(resumed_from=RUN).request(arguments='{"n": 1}').envelopes
+    paused = shown(Log().start().request().end("paused").envelopes, RUN)
     for log in [*kept().values(), everything(), edited]:
-        parts = streamed(log, history=[{"id": f"{RUN}:c1", "role": "assistant", "toolCalls": [had]}])
+        history = [{"id": f"{RUN}:c1", "role": "assistant", "toolCalls": [had]}]
+        parts = streamed(log, history=history, earlier=[paused] if log is edited else [])
         next(parts)
         for step, part in zip(log, parts, strict=True):
             type_ = step.type if step.type in given else NOTES
@@ -399,7 +403,7 @@ def test_a_run_that_continues_shows_its_calls_under_the_ids_that_the_client_has_
     again = Log(f"{RUN}.2").start(resumed_from=RUN).request("c1", "refund", arguments='{"order":1}')
     again.ask("ask-1", "c1", "refund").say("approval.resolved", interaction_id="ask-1", decision="approved")
     again.say("tool.started", call_id="c1").say("tool.finished", call_id="c1", output="R-1").end().check()
-    seen(flat(streamed(again.envelopes)), screen)
+    seen(flat(streamed(again.envelopes, earlier=[shown(asking(), RUN)])), screen)
     assert screen.arguments == {f"{RUN}:c1": '{"order":1}'}
     assert screen.results == {f"{RUN}:c1": "R-1"}
     assert [content["status"] for name, content in screen.activities.items() if name.endswith(":status")] == ["done"]
@@ -415,13 +419,40 @@ def test_whoever_comes_to_a_run_that_continues_gets_what_came_before_it_too() ->
     )
     again.say("text.delta", item_id="m1", index=0, text="Done").end(final_output="Done").check(output="Done")
     for start in range(len(again.envelopes) + 1):
-        projection = AgUiProjection("thread")
-        view = shown(again.envelopes[:start], f"{RUN}.2")
-        screen = seen(projection.join(view, earlier=[shown(first.envelopes, RUN)]))
-        for step in again.envelopes[start:]:
-            seen(projection.feed(step), screen)
+        told = [] if start else flat(streamed(first.envelopes))  # who comes in at the start was there before
+        screen = seen(flat(streamed(again.envelopes, start, earlier=[shown(first.envelopes, RUN)])), seen(told))
         assert screen.texts == {f"{RUN}:m1": "I ask", f"{RUN}.2:m1": "Done"}
         assert (screen.arguments, screen.results) == ({f"{RUN}:c1": "{}"}, {f"{RUN}:c1": "R-1"})
+
+
+def test_a_call_of_the_same_id_as_one_before_a_pause_is_a_call_of_its_own() -> None:
+    """Providers number the calls of each response anew. Three runs: two calls, of which one waits; the same again."""
+    runs = [Log(run_id).start(resumed_from=before) for run_id, before in ((RUN, None), (f"{RUN}.2", RUN))]
+    runs.append(Log(f"{RUN}.3").start(resumed_from=f"{RUN}.2"))
+    first, second, third = runs
+    first.request("c1", arguments="1").say("tool.finished", call_id="c1", output="one")
+    first.request("c2", arguments="2").ask("ask-1", "c2").end("paused")
+    second.request("c2", arguments="2").ask("ask-1", "c2")
+    second.say("approval.resolved", interaction_id="ask-1", decision="approved")
+    second.say("tool.finished", call_id="c2", output="two")
+    second.request("c1", arguments="3").ask("ask-2", "c1").end("paused")
+    third.request("c1", arguments="3").ask("ask-2", "c1")
+    third.say("approval.resolved", interaction_id="ask-2", decision="approved")
+    third.say("tool.finished", call_id="c1", output="three").request("c2", arguments="4")
+    third.say("tool.finished", call_id="c2", output="four").end().check()
+    views, screen = list[RunView](), Screen()
+    for log in runs:
+        parts = list(streamed(log.envelopes, earlier=views))
+        for start in range(1, len(log.envelopes) + 1):
+            joined = list(streamed(log.envelopes, start, earlier=views))
+            assert joined[1:] == parts[start + 1 :]
+            late = seen(flat(joined))
+        seen(flat(parts), screen)
+        assert (late.arguments, late.results) == (screen.arguments, screen.results)
+        views.append(shown(log.envelopes, log.envelopes[0].run_id))
+    ids = (f"{RUN}:c1", f"{RUN}:c2", f"{RUN}.2:c1", f"{RUN}.3:c2")
+    assert screen.arguments == dict(zip(ids, "1234", strict=True))
+    assert screen.results == dict(zip(ids, ("one", "two", "three", "four"), strict=True))
 
 
 # Coming again.

@@ -170,8 +170,11 @@ def test_a_client_that_is_told_of_the_pause_too_has_the_arguments_that_were_appr
         first.feed(step)
     screen = Screen()
     goes_on = Log(f"{RUN}.2").start(resumed_from=RUN).request(arguments='{"order":8}').ask()
-    events = again.join(RunView(f"{RUN}.2"), [first])
-    for step in goes_on.say("approval.resolved", interaction_id="ask-1", decision="approved").envelopes:
+    begun, *rest = goes_on.say("approval.resolved", interaction_id="ask-1", decision="approved").envelopes
+    view = RunView(f"{RUN}.2")
+    view.feed(begun)
+    events = again.join(view, [first])
+    for step in rest:
         events += again.feed(step)
     for event in events:
         screen.take(event)

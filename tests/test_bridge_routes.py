@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -148,6 +149,22 @@ async def test_a_request_without_a_key_is_meant_each_time(journal: MemoryJournal
     assert len(ASKED) == 2
 
 
+async def test_a_request_without_a_key_that_is_sent_again_under_its_header_starts_one_run(
+    journal: MemoryJournal,
+) -> None:
+    async with node(journal, turn(text("a")), turn(text("b"))) as ada:
+        runs = []
+        for key in ("one", "one", "two"):
+            sent = ada.post("/api/plain", json=says(key=""), headers={"idempotency-key": key})
+            runs.append(told(await sent)[0]["run"])
+        assert code(await ada.post("/api/plain", json=says(key=""), headers={"idempotency-key": ""})) == "bad_key"
+        with_own = await ada.post("/api/plain", json=says("c2", "one"), headers={"idempotency-key": "one"})
+        again = await ada.post("/api/plain", json=says("c2", "one"), headers={"idempotency-key": "three"})
+    assert runs[0] == runs[1] != runs[2]
+    assert told(with_own)[0]["run"] == told(again)[0]["run"]
+    assert len(ASKED) == 3
+
+
 async def test_the_same_key_for_another_message_is_refused(journal: MemoryJournal) -> None:
     async with node(journal, turn(text("Hello"))) as ada:
         await post(ada, says())
@@ -285,17 +302,20 @@ async def test_an_operator_finds_its_own_conversation_behind_those_of_others(jou
             assert events(Decoder().feed(chunk))[0]["run"] == "mine"
 
 
-async def test_whoever_may_not_is_refused_before_anything_is_done(journal: MemoryJournal) -> None:
-    def careful(request: Request, action: Action, run: RunRow | None) -> Principal | None:
-        if action in request.headers.get("x-denied", "").split():
-            raise PermissionError
-        return by_token(request, action, run)
+def careful(request: Request, action: Action, run: RunRow | None) -> Principal | None:
+    """Denies what the request says, and what it says of runs where there is one."""
+    if action in request.headers.get("x-denied" if run is None else "x-denied-of-run", "").split():
+        raise PermissionError
+    return by_token(request, action, run)
 
+
+async def test_whoever_may_not_is_refused_before_anything_is_done(journal: MemoryJournal) -> None:
     await write(journal, live("r1"), ADA, sealed=False, **{"plain.conversation": "c1"})
     app = runs_app(journal, careful, bridges=[Plain(chat_of())])
     async with living(app), caller(app) as ada, caller(app, None) as nobody:
         for method, path, action in (
             ("POST", "/api/plain", "start"),
+            ("POST", "/api/plain", "read"),
             ("GET", "/api/plain/c1/stream", "read"),
             ("POST", "/api/plain/c1/cancel", "cancel"),
         ):
@@ -303,9 +323,31 @@ async def test_whoever_may_not_is_refused_before_anything_is_done(journal: Memor
             assert code(await nobody.request(method, path, **body)) == "unauthenticated"
             denied = await ada.request(method, path, headers={"x-denied": action}, **body)
             assert (denied.status_code, code(denied)) == (403, "forbidden")
-        denied = await ada.post("/api/plain", json=answers(["r1/ask-1/"]), headers={"x-denied": "answer"})
-        assert code(denied) == "forbidden"
+        for action in ("answer", "read"):
+            denied = await ada.post("/api/plain", json=answers(["r1/ask-1/"]), headers={"x-denied": action})
+            assert code(denied) == "forbidden"
     assert ASKED == []
+
+
+async def test_whoever_may_start_nothing_may_answer(journal: MemoryJournal) -> None:
+    app = runs_app(journal, careful, bridges=[Plain(chat_of(asks("a"), turn(text("shipped"))))])
+    async with living(app), caller(app) as ada:
+        paused = await post(ada, says())
+        ada.headers["x-denied"] = "start"
+        assert (await post(ada, answers(paused[-1]["ids"])))[-1] == {"e": "done"}
+        assert code(await ada.post("/api/plain", json=says(key="k3"))) == "forbidden"
+    assert (DID, ASKED) == (["a"], ["hi"])
+
+
+async def test_no_run_is_shown_to_whoever_may_not_read_it(journal: MemoryJournal) -> None:
+    app = runs_app(journal, careful, bridges=[Plain(chat_of(asks("a"), turn(text("shipped"))))])
+    async with living(app), caller(app) as ada:
+        paused = await post(ada, says())
+        ada.headers["x-denied-of-run"] = "read"
+        for body in (says(), says("c2", "k2"), answers(paused[-1]["ids"])):
+            denied = await ada.post("/api/plain", json=body)
+            assert (denied.status_code, code(denied)) == (403, "forbidden")
+    assert DID == []
 
 
 @pytest.mark.parametrize("path", ["/api/plain", "/api/plain/c1/cancel"])
@@ -334,6 +376,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"chat": "", "id": "k", "say": "hi"}, "conversation"),
     ({"chat": "x" * 257, "id": "k", "say": "hi"}, "conversation"),
     ({"chat": "x" * 10_000, "id": "k", "say": "hi"}, "conversation"),
+    ({"chat": ".", "id": "k", "say": "hi"}, "conversation"),  # URLs with these lead elsewhere
+    ({"chat": "..", "id": "k", "say": "hi"}, "conversation"),
     ({"chat": "a\0b", "id": "k", "say": "hi"}, "conversation"),
     ({"chat": "a\nb", "id": "k", "say": "hi"}, "conversation"),
     ({"chat": "a\x9b", "id": "k", "say": "hi"}, "conversation"),
@@ -449,6 +493,21 @@ async def test_a_reader_that_joins_a_run_late_is_told_of_those_that_it_continues
         assert texts == ["Yes", "May I? Yes"]
 
 
+async def test_a_run_is_joined_though_the_one_that_it_continues_was_erased(journal: MemoryJournal) -> None:
+    held = asyncio.Event()
+    app = app_of(journal, asks("a"), turn(text("Yes"), wait(held)))
+    async with living(app), caller(app, "ops") as ops:
+        paused = await post(ops, says())
+        answering = asyncio.create_task(ops.post("/api/plain", json=answers(paused[-1]["ids"])))
+        await soon(lambda: service_of(app).hub.readers() == 1)
+        await journal.erase(run_id=paused[0]["run"])
+        joining = asyncio.create_task(ops.get("/api/plain/c1/stream"))
+        await asyncio.sleep(0.05)
+        held.set()
+        for answer in await asyncio.gather(answering, joining):
+            assert told(answer)[-1] == {"e": "done"}
+
+
 async def test_a_cursor_that_leads_nowhere_is_refused(journal: MemoryJournal) -> None:
     await write(journal, live("r1"), ADA, **{"plain.conversation": "c1"})
     async with node(journal) as ada:
@@ -548,6 +607,24 @@ async def test_a_server_that_drains_sends_its_readers_away_and_starts_nothing(jo
         await draining
     (row,) = await journal.runs()
     assert row.status == "cancelled"
+
+
+async def test_a_reader_of_whom_nobody_can_say_now_whether_it_may_read_is_told_to_come_back(
+    journal: MemoryJournal,
+) -> None:
+    broken = asyncio.Event()
+
+    def unsure(request: Request, action: Action, run: RunRow | None) -> Principal | None:
+        if broken.is_set():
+            raise ConnectionError
+        return by_token(request, action, run)
+
+    chat = chat_of(turn(text("a"), wait(asyncio.Event())))
+    app = runs_app(journal, unsure, bridges=[Plain(chat)], limits=Limits(again_s=0.1), drain_s=0.1)
+    async with listening(app) as url, streaming(url) as take:
+        await take(2)
+        broken.set()
+        assert (await take(3))[-1] == {"e": "error", "code": "try_again"}
 
 
 # Answers.
@@ -675,7 +752,10 @@ async def paused_elsewhere(journal: Journal) -> list[str]:
     run = chat.using(journal=journal, **whose)("hi")
     await run
     await run.closed()
-    return [question_id(run.id, question) for question in run.view.interactions.values()]
+    ids = [question_id(run.id, question) for question in run.view.interactions.values()]
+    del run
+    gc.collect()  # a handle that is there could be answered
+    return ids
 
 
 async def test_a_pause_whose_owner_is_gone_goes_on_where_its_bridge_is_mounted(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ async def test_a_bridge_that_cannot_even_join_ends_as_an_error(
     journal: MemoryJournal, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await write(journal, begun())
-    monkeypatch.setattr(RunView, "messages", property(lambda view: 1 / 0))
+    monkeypatch.setattr(RunView, "activities", property(lambda view: 1 / 0))
     assert events(await told(hub, RunView("r")).closed()) == [{"e": "error", "code": "internal"}]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_progress import progress
-from agents_progress.bridges.base import CUTS, Question, message_parameter, question_id, question_of
+from agents_progress.bridges.base import CUTS, Question, json_of, message_parameter, question_id, question_of
 from agents_progress.bridges.table import AG_UI, CANNOT, NOTES, TABLE, VERCEL, markdown
+from agents_progress.bridges.vercel import Vercel
 from agents_progress.errors import UsageError
 from agents_progress.messages import LANGUAGES
 from agents_progress.payloads import PAYLOADS
@@ -56,6 +58,25 @@ def test_an_answer_repeats_what_its_question_was_about(run_id: str, name: str, d
 @pytest.mark.parametrize("text", ["", "/", "//", "r1", "r1/ask-1", "r1//", "r 1/ask-1/", "r1/ask\n1/", "/ask-1/"])
 def test_an_id_that_was_not_made_here_is_about_nothing(text: str) -> None:
     assert question_of(text) is None
+
+
+# Arguments.
+
+
+@pytest.mark.parametrize("text", ['{"n": 1e999}', '{"n": [-1e999]}', '{"n": 9007199254740993}', f"[-{'9' * 5000}]"])
+def test_arguments_with_a_number_that_a_front_end_would_show_otherwise_stay_the_text_that_they_are(text: str) -> None:
+    assert json_of(text) is text
+    assert json.loads(Vercel(sole, major=7).frame({"input": json_of(text)})[6:]) == {"input": text}
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", "free", '"\\ud800"', "[" * 999 + "]" * 999])
+def test_arguments_that_are_no_json_stay_the_text_that_they_are(text: str) -> None:
+    assert json_of(text) is text
+
+
+@pytest.mark.parametrize("value", [None, {"n": 2**53 - 1}, [-(2**53) + 1, 0.1, 1e300], "a", {"a": {"b": [True]}}])
+def test_arguments_are_the_values_that_they_say(value: Any) -> None:
+    assert json_of(json.dumps(value)) == value
 
 
 # What a function is given.

@@ -66,6 +66,14 @@ def test_an_application_makes_its_own_arguments_of_a_request() -> None:
     assert own.asked(body(user())).arguments == {"question": "chat-1", "fee": 1}
 
 
+def test_an_application_that_makes_its_own_arguments_may_take_files() -> None:
+    own = Vercel(chat, major=7, arguments=lambda sent: {"message": sent["messages"][-1]["parts"][0]["url"]})
+    one, two = ({"type": "file", "mediaType": "image/png", "url": f"https://x.test/{name}"} for name in "ab")
+    asked = [own.asked(body(user(parts=[part]))) for part in (one, two, one)]
+    assert [each.arguments for each in asked[:2]] == [{"message": one["url"]}, {"message": two["url"]}]
+    assert asked[0].key == asked[2].key != asked[1].key
+
+
 def test_an_answer_starts_nothing_and_names_what_was_asked_by_the_id_it_came_with() -> None:
     done = call(state="output-available", name="run-A/ask-0/")
     asked = bridge.asked(body(user(), assistant(done, call(False, reason="Too much")), messageId="task-1"))

@@ -238,7 +238,7 @@ def test_a_stream_that_is_cut_ends_as_an_error_with_its_sentence_in_the_readers_
     assert (standing["data"]["status"], standing["data"]["cut"]) == ("running", "try_again")
     assert ending == [
         {"type": "text-end", "id": "m1"},
-        {"type": "error", "errorText": "服务器即将停止；请重新连接"},
+        {"type": "error", "errorText": "服务器现在无法继续显示这次运行；请重新连接"},
     ]
     assert stream.over
 

@@ -33,10 +33,11 @@ NO_CALLS: Final = ("handoff", "stage")
 class Call:
     """One call of a tool: its row in the view, and what a client was told of it.
 
-    ``wire_id`` is ``FIRST:CALL`` with the first run of its task, since a run that continues another restates its calls
-    under their ids. ``agent`` is the call whose sub-agent made it, None for the run's own; ``restated``: the client has
-    its arguments; ``asking``: they are still awaited; ``delegates``: a sub-agent of it is open; ``shown`` is how it was
-    said to go, None when nothing was; ``settled``: its result was told.
+    ``wire_id`` is ``RUN:CALL`` with the run that made it: a run that continues another restates what was open there
+    under its ids, and may make other calls of the same id as one that is settled. ``agent`` is the call whose sub-agent
+    made it, None for the run's own; ``restated``: the client has its arguments; ``asking``: they are still awaited;
+    ``delegates``: a sub-agent of it is open; ``shown`` is how it was said to go, None when nothing was; ``settled``:
+    its result was told.
     """
 
     row: Activity
@@ -194,14 +195,17 @@ class Call:
 
 
 class Calls:
-    """The calls of one run, as far as a client was told of them. ``first`` is the first run of its task. One that
-    continues another is ``restating`` at first: the client has those calls and their arguments.
+    """The calls of one run, as far as a client was told of them. ``earlier`` are the runs that it continues, oldest
+    first; ``first`` is the first run of its task. One that continues another is ``restating`` at first: the client has
+    those calls and their arguments.
     """
 
-    def __init__(self, run_id: str, language: Language) -> None:
+    def __init__(self, run_id: str, language: Language, earlier: Sequence[RunView] = ()) -> None:
         stem, dot, number = run_id.rpartition(".")
         self.restating = bool(dot) and number.isdigit()
         self.first = stem if self.restating else run_id
+        self._run_id = run_id
+        self._makers = _makers(earlier)
         self._language: Language = language
         self._calls: dict[str, Call] = {}
 
@@ -256,7 +260,8 @@ class Calls:
 
     def _added(self, call_id: str, row: Activity, restated: bool) -> Call:
         outer = self._calls.get(call_id.rpartition("/")[0])
-        call = self._calls[call_id] = Call(row, f"{self.first}:{call_id}", outer, restated)
+        wire_id = f"{self._makers.get(call_id, self._run_id)}:{call_id}"
+        call = self._calls[call_id] = Call(row, wire_id, outer, restated)
         return call
 
     def _going(self, call: Call) -> list[Event]:
@@ -275,6 +280,16 @@ class Calls:
             if name.startswith(inside):
                 events += inner.undelegated(self._language)
         return [*events, *call.undelegated(self._language), *call.activity(), call.result(self._language)]
+
+
+def _makers(earlier: Iterable[RunView]) -> dict[str, str]:
+    """The calls that are restated after these runs, which continue one another, and the run that made each."""
+    makers: dict[str, str] = {}
+    for view in earlier:
+        paused = view.standing.outcome == "paused"
+        waiting = [call_id for call_id, row in view.rows.items() if row.open and row.kind not in NO_CALLS and paused]
+        makers = {call_id: makers.get(call_id, view.run_id) for call_id in waiting}
+    return makers
 
 
 def interrupt(run_id: str, question: Interaction, call: Call | None, language: Language) -> Json:

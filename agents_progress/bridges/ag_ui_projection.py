@@ -89,10 +89,12 @@ class AgUiProjection:
     def join(self, view: RunView, earlier: Sequence[RunView] = ()) -> list[Event]:
         """`RUN_STARTED`, what is there as a snapshot of messages, and everything open opened again. The view is copied.
 
-        ``earlier`` are the runs that this one continues, oldest first, for a client that was not told of them.
+        ``earlier`` are the runs that this one continues, oldest first; who comes in at the start was told of them.
         """
-        past = [message for each in earlier for message in AgUiProjection(self._thread, self._language).past(each)]
-        opened = self._restored(RunView.from_snapshot(view.snapshot(), self._language))
+        past: list[Json] = []
+        for place, each in enumerate(earlier if view.seq else ()):
+            past += AgUiProjection(self._thread, self._language).past(each, earlier[:place])
+        opened = self._restored(RunView.from_snapshot(view.snapshot(), self._language), earlier)
         started = {
             "type": "RUN_STARTED",
             "threadId": self._thread,
@@ -106,15 +108,15 @@ class AgUiProjection:
             events += self._closed()
         return [*events, *self._told()] if view.seq else events
 
-    def past(self, view: RunView) -> list[Json]:
+    def past(self, view: RunView, earlier: Sequence[RunView]) -> list[Json]:
         """The messages of a run that is over, as far as they came."""
-        self._restored(view)
+        self._restored(view, earlier)
         self._closed()
         return self._messages()
 
-    def _restored(self, view: RunView) -> list[Event]:
+    def _restored(self, view: RunView, earlier: Sequence[RunView]) -> list[Event]:
         self._view = view
-        self._texts, self._calls = Texts(view.run_id), Calls(view.run_id, self._language)
+        self._texts, self._calls = Texts(view.run_id), Calls(view.run_id, self._language, earlier)
         rows = [row.activity_id for row in view.activities if row.kind == "stage"]
         stages = [event for name in rows for event in self._stages.told(view, name)]
         opened = [*self._calls.restored(view), *self._texts.restored(view), *stages]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic_core import from_json
@@ -31,8 +33,8 @@ CUTS: Final[Mapping[Cut, Mapping[Language, str]]] = {
     "erased": {"en": "This run was erased", "zh": "这次运行已被删除"},
     "forbidden": {"en": "You may no longer read this run", "zh": "你不能再读取这次运行"},
     "try_again": {
-        "en": "This server is about to stop; come back for the rest",
-        "zh": "服务器即将停止；请重新连接",
+        "en": "This server cannot go on with this run now; come back for the rest",
+        "zh": "服务器现在无法继续显示这次运行；请重新连接",
     },
     "internal": {"en": "This run cannot be shown here; come back", "zh": "这里无法显示这次运行；请重新连接"},
 }
@@ -56,8 +58,8 @@ class Projection(Protocol):
     def join(self, view: RunView, earlier: Sequence[RunView] = ()) -> list[Event]:
         """The events that bring a client which knows nothing to the state of this view, an empty one at the start.
 
-        ``earlier`` are the runs that this one continues, oldest first, for a client that was not told of them. Called
-        once, first.
+        ``earlier`` are the runs that this one continues, oldest first, as far as there are any still. A client that
+        comes in at the start was told of them. Called once, first.
         """
 
     def feed(self, envelope: Envelope) -> list[Event]:
@@ -167,13 +169,33 @@ def question_of(text: str) -> Question | None:
 
 
 def json_of(text: str | None) -> Any:
-    """Arguments as the object that they are; a text that is no JSON as it is, and null for what is not disclosed."""
+    """Arguments as the object that they are; a text that is no JSON as it is, and null for what is not disclosed.
+
+    So is one with a number that a front end would not show as it is written, since all its numbers are doubles.
+    """
     if text is None:
         return None
     try:
-        return from_json(text, allow_inf_nan=False)
+        from_json(text, allow_inf_nan=False)  # the stricter one: NaN, surrogates, depth
+        return json.loads(text, parse_int=_exact, parse_float=_finite)
     except ValueError:
         return text
+
+
+_MOST: Final = 2**53 - 1
+"""Up to this a double holds every integer."""
+
+
+def _exact(digits: str) -> int:
+    if len(digits) > len(f"-{_MOST}") or abs(number := int(digits)) > _MOST:
+        raise ValueError("an integer is too large for a double")
+    return number
+
+
+def _finite(digits: str) -> float:
+    if not isfinite(number := float(digits)):
+        raise ValueError("a number is too large for a double")
+    return number
 
 
 def unsaid_of(view: RunView) -> str:

@@ -70,7 +70,7 @@ class Vercel:
 
     def frame(self, event: Event) -> bytes:
         """One part as a frame."""
-        return b"data: %b\n\n" % to_json(event)
+        return b"data: %b\n\n" % to_json(event, inf_nan_mode="null")
 
     def _arguments_of(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         text = text_of(body) if self._arguments is None else ""

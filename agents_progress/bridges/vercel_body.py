@@ -60,8 +60,8 @@ def key_of(body: Mapping[str, Any], answers: tuple[Answered, ...]) -> str:
     """The same for the same request again; empty for `regenerate`, of which each is meant, though all look alike."""
     if not answers and body["trigger"] == "regenerate-message":
         return ""
-    _, message = _meant(body)
-    said = [[each.interaction, each.decision] for each in answers] or text_of(body)
+    place, message = _meant(body)
+    said = [[each.interaction, each.decision] for each in answers] or _parts(message, place)
     content = to_json([body["id"], body.get("messageId"), message.get("id"), said])
     return f"{ANSWERS if answers else 'message-'}{hashlib.sha256(content).hexdigest()}"
 

@@ -65,8 +65,7 @@ class VercelStream:
     def join(self, view: RunView, earlier: Sequence[RunView] = ()) -> list[Event]:
         """The parts that bring a client which knows nothing to the state of this view, which is copied.
 
-        ``earlier`` are the runs of the task that this one continues, oldest first, for a client that does not have
-        them. Texts come as one delta each.
+        ``earlier`` are the runs of the task that this one continues, oldest first. Texts come as one delta each.
         """
         self.view = RunView.from_snapshot(view.snapshot(), self.language)
         self.runs = [*earlier, self.view]

@@ -13,6 +13,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -28,7 +29,7 @@ from agents_progress import asking
 from agents_progress.answers import TEXTS
 from agents_progress.bridges.base import Answered, Asked, BadBody, Bridge, Question, question_of
 from agents_progress.claim import run_ids_before
-from agents_progress.errors import CursorExpired, UsageError
+from agents_progress.errors import CursorExpired, RunErased, UsageError
 from agents_progress.journal.base import RunRow, continued
 from agents_progress.server import asked, routes
 from agents_progress.server.answering import answered
@@ -39,7 +40,7 @@ from agents_progress.server.principal import Action, Gate, Principal
 from agents_progress.server.refusals import Refusal
 from agents_progress.server.routes import PATHS, Call, Endpoint, Path, RunCall
 from agents_progress.server.service import Service
-from agents_progress.server.starts import LOOK_S, LOOKS, Starter, Wish
+from agents_progress.server.starts import LOOK_S, LOOKS, Starter, Wish, idempotency_key
 from agents_progress.stored import view_at, view_of
 from agents_progress.view import RunView
 
@@ -51,7 +52,7 @@ OWN_PATHS: Final = frozenset({path.split("/")[1] for path in PATHS} | {"livez", 
 """First parts of paths that are taken."""
 
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
-_CONVERSATION = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,256}")
+_CONVERSATION = re.compile(r"(?!\.{1,2}\Z)[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,256}")
 
 
 class Mounted:
@@ -69,10 +70,12 @@ class Mounted:
 
     @property
     def paths(self) -> Mapping[str, Mapping[str, tuple[Action, Endpoint]]]:
-        """Path to method to what the caller must be allowed, and who answers. Whoever chats may start runs."""
+        """Path to method to what the caller must be allowed, and who answers. What more a message or an answer needs is
+        known when its body is.
+        """
         chat = self._bridge.path
         return {
-            chat: {"POST": ("start", self.post)},
+            chat: {"POST": ("read", self.post)},
             f"{chat}/{{conversation:path}}/stream": {"GET": ("read", self.reconnect)},
             f"{chat}/{{conversation:path}}/cancel": {"POST": ("cancel", self.cancel)},
         }
@@ -134,7 +137,8 @@ class Mounted:
         return wanted
 
     async def _started(self, call: Call, wanted: Asked) -> tuple[RunCall, bool]:
-        """The run that a message leads to: under the same key always the same."""
+        """The run that a message leads to: under the same key always the same, be it of the body or of the request."""
+        principal = await call.gate.admit(call.request, "start")
         conversation = json.dumps([self._label, wanted.conversation])
         wish = Wish(
             self.offered.name,
@@ -142,10 +146,13 @@ class Mounted:
             labels={self._label: wanted.conversation},
             conversation=conversation,
         )
-        key = json.dumps([conversation, wanted.key]) if wanted.key else None
+        key = wanted.key or idempotency_key(call.request)
+        key = None if key is None else json.dumps([conversation, key])
         vacant = partial(self._vacant, call, wanted.conversation)
-        row, new = await call.starter.begin(wish, self.offered, call.principal, key, vacant)
-        return _about(call, call.principal, row if new else await self._latest(call, row)), new
+        row, new = await call.starter.begin(wish, self.offered, principal, key, vacant)
+        found = _about(call, principal, row if new else await self._latest(call, row))
+        await _readable(found)
+        return found, new
 
     async def _vacant(self, call: Call, conversation: str) -> None:
         """Raise :class:`Refusal` while a run of a conversation is live. One whose log is about to be closed is not."""
@@ -163,6 +170,7 @@ class Mounted:
         questions = _questions(wanted.answers)
         (run_id,) = {question.run_id for question in questions}
         found = await self._found(call, "answer", wanted.conversation, run_id)
+        await _readable(found)
         given = await _given(found, questions)
         if await answered(call.service, call.starter, found.principal, found.row, given, again=True) is None:
             raise Refusal("not_resumed")
@@ -188,7 +196,7 @@ class Mounted:
         return stream
 
     async def _views(self, call: RunCall, cursor: Cursor | None) -> tuple[RunView, list[RunView]]:
-        """Where a reader joins, and the earlier runs of the task, for one that joins late: it knows nothing of them."""
+        """Where a reader joins, and the runs that this one continues, as far as there are any still."""
         journal, run_id, scope = call.service.journal, call.row.run_id, call.principal.scope
         try:
             if cursor is None:
@@ -198,9 +206,11 @@ class Mounted:
                 await journal.read(run_id, view.seq, 1, scope=scope)
         except CursorExpired:
             raise Refusal("pruned") from None
-        late = view.seq > 0 and (cursor is None or cursor.joined)
-        names = run_ids_before(run_id) if late else ()
-        return view, [await view_of(journal, name, scope) for name in names]
+        earlier = list[RunView]()
+        for name in run_ids_before(run_id):
+            with suppress(RunErased):
+                earlier.append(await view_of(journal, name, scope))
+        return view, earlier
 
     def _place(self, call: Call, conversation: str) -> str:
         """Where to go on with a stream, seen from where it was asked for: what a proxy put before that is not known."""
@@ -251,7 +261,7 @@ def bridge_routes(bridges: Iterable[Mounted], service: Service, starter: Starter
     ]
 
 
-_CONVERSATION_RULE: Final = "the id of a conversation is printable text of 1 to 256 characters"
+_CONVERSATION_RULE: Final = "the id of a conversation is printable text of 1 to 256 characters, and neither . nor .."
 
 
 def _conversation(call: Call) -> str:
@@ -315,6 +325,12 @@ def _owns(principal: Principal, row: RunRow) -> bool:
 
 def _about(call: Call, principal: Principal, row: RunRow) -> RunCall:
     return RunCall(call.request, call.service, call.starter, call.gate, principal, row)
+
+
+async def _readable(call: RunCall) -> None:
+    """Raise :class:`Refusal` for a run that the caller may not read: a stream shows all of it."""
+    if not await call.gate.still(call.request, call.row):
+        raise Refusal("forbidden")
 
 
 def _counted(call: Call, streamed: Callable[[], Awaitable[BridgeStream]]) -> ASGIApp:

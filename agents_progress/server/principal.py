@@ -93,11 +93,8 @@ class Gate:
         return granted, row
 
     async def still(self, request: Request, row: RunRow) -> bool:
-        """Whether an open feed may stay open. What cannot be found out now closes it, and its reader comes back."""
-        try:
-            return await self._granted(request, "read", row) is not None
-        except Refusal:
-            return False
+        """Whether a feed may be open. Raises :class:`Refusal` where that cannot be found out now."""
+        return await self._granted(request, "read", row) is not None
 
     async def _row(self, run_id: str, scope: Scope) -> RunRow | None:
         if not is_run_id(run_id):

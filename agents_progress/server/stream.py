@@ -51,7 +51,8 @@ class EventStream(Response):
     How it is put into bytes is said by :meth:`opening`, :meth:`said` and :meth:`closing`: here as it is.
 
     ``snapshot`` (:meth:`RunView.snapshot`) is sent first, and its ``seq`` is the cursor then. ``again`` is asked every
-    ``again_s`` seconds whether the reader may still read; False, an error or no answer in that time closes the stream.
+    ``again_s`` seconds whether the reader may still read: False closes the stream, and after an error or no answer in
+    that time the reader is sent away to come back, since nobody said that it may not.
     After ``heartbeat_s`` without a frame a comment is sent. A reader that takes nothing for ``stall_s`` is cut off.
     All times are in seconds, and are kept to a tenth.
     """
@@ -194,17 +195,17 @@ class _Connection:
     async def _ask(self, again: Again) -> None:
         try:
             async with asyncio.timeout(self._stream.again_s * 0.9):
-                allowed = await again()
-        except Exception as error:  # noqa: BLE001 - who cannot be asked has not said yes
+                ending = None if await again() else Ending.CLOSED
+        except Exception as error:  # noqa: BLE001 - who cannot be asked has said neither yes nor no
             logger.warning(
                 "a reader of run %s is sent away: authorising it again raised %s",
                 self._stream.run_id,
                 type(error).__name__,
                 extra=telemetry.about(self._stream.run_id),
             )
-            allowed = False
-        if not allowed:
-            self._reader.end(Ending.CLOSED)
+            ending = Ending.BYE
+        if ending is not None:
+            self._reader.end(ending)
 
 
 # The connection itself is needed twice. A server that merely closes waits for the reader to take the rest, which it

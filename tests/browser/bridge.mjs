@@ -199,6 +199,29 @@ scenario("what is no stream of a bridge passes as it is", async () => {
   await assert.rejects(truthful(serverOf(new TypeError("Failed to fetch")).fetch)(URL_OF_CHAT), TypeError);
 });
 
+scenario("every POST has a key of its own unless it brings one, which stays with it and is sent with nothing else", async () => {
+  const asked = new Request(URL_OF_CHAT, { method: "POST", body: "{}", headers: { authorization: "Bearer x" } });
+  const requests = [
+    [URL_OF_CHAT, { method: "POST", headers: { authorization: "Bearer x" } }],
+    [asked],
+    [URL_OF_CHAT, { method: "post", headers: { "idempotency-key": "mine", authorization: "Bearer x" } }],
+  ];
+  const keys = [];
+  for (const [input, init] of requests) {
+    const frames = told();
+    const server = serverOf(bridged(frames[0].text), (request) => stream(wire(after(frames, request)))(request));
+    await read(server, init ?? undefined, input);
+    const [first, second] = server.requests;
+    keys.push(first.headers.get("idempotency-key"));
+    assert.equal(first.headers.get("authorization"), "Bearer x");
+    assert.equal(second.headers.get("idempotency-key"), null);
+  }
+  assert.match(keys[0], /^[0-9a-f]{32}$/);
+  assert.match(keys[1], /^[0-9a-f]{32}$/);
+  assert.notEqual(keys[0], keys[1]);
+  assert.equal(keys[2], "mine");
+});
+
 scenario("the reason of a refusal is found in what the clients make of it", () => {
   const said = JSON.stringify({ error: { code: "busy", message: "Another run", more: 1 } });
   const busy = { code: "busy", message: "Another run" };

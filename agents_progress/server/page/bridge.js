@@ -17,7 +17,8 @@ const LAST_MS = 8000;
 export class BrokenOff extends Error {}
 
 /**
- * Wraps a `fetch`. What is no stream of a bridge passes through as it is.
+ * Wraps a `fetch`. What is no stream of a bridge passes through as it is. A POST is given an `Idempotency-Key`, so that
+ * it starts one run however often whatever lies below sends it.
  *
  * @param {typeof globalThis.fetch} [fetch]
  * @param {{tries?: number, quiet_ms?: number, wait?: (ms: number, signal: AbortSignal) => Promise<void>}} [how]
@@ -27,7 +28,7 @@ export class BrokenOff extends Error {}
  */
 export function truthful(fetch = (...request) => globalThis.fetch(...request), how = {}) {
   return async (input, init) => {
-    const response = await fetch(input, init);
+    const response = await fetch(input, keyed(input, init));
     const place = response.headers.get("content-location");
     const streams = response.headers.get("content-type")?.startsWith("text/event-stream");
     if (!response.ok || !streams || place === null || response.body === null) return response;
@@ -53,11 +54,21 @@ export function refusalIn(error) {
   }
 }
 
+/** The settings of a request, with a key of its own where it is a POST without one. */
+function keyed(input, init) {
+  const asked = input instanceof Request ? input : null;
+  const headers = new Headers(init?.headers ?? asked?.headers);
+  if ((init?.method ?? asked?.method)?.toUpperCase() !== "POST" || headers.has("idempotency-key")) return init;
+  const random = crypto.getRandomValues(new Uint8Array(16)); // pages without TLS have no `randomUUID`
+  headers.set("idempotency-key", Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join(""));
+  return { ...init, headers };
+}
+
 /** The request that goes on with a stream, given the one that began it. */
 function requestFrom(input, init, place, answered) {
   const asked = input instanceof Request ? input : null;
   const headers = new Headers(init?.headers ?? asked?.headers);
-  for (const name of ["content-type", "content-length", "last-event-id"]) headers.delete(name);
+  for (const name of ["content-type", "content-length", "last-event-id", "idempotency-key"]) headers.delete(name);
   const base = answered || new URL(asked?.url ?? String(input), globalThis.location?.href).href;
   const credentials = init?.credentials ?? asked?.credentials;
   const signal = init?.signal ?? asked?.signal ?? null;
