@@ -24,7 +24,7 @@ SCENARIOS = scenarios_of("bridge.mjs")
 
 def test_every_scenario_is_played() -> None:
     assert list(played("bridge.mjs")) == SCENARIOS
-    assert len(SCENARIOS) == 15
+    assert len(SCENARIOS) == 17
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
