@@ -24,7 +24,7 @@ SCENARIOS = scenarios_of("bridge.mjs")
 
 def test_every_scenario_is_played() -> None:
     assert list(played("bridge.mjs")) == SCENARIOS
-    assert len(SCENARIOS) == 16
+    assert len(SCENARIOS) == 18
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

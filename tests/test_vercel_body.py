@@ -48,6 +48,17 @@ def call(approved: Any = True, name: str = QUESTION, state: str = "approval-resp
     return {"type": "dynamic-tool", "toolName": "pay", "toolCallId": "c1", "state": state, "approval": approval}
 
 
+def said(output: Any = "The blue one", call_id: str = "c1", **more: Any) -> dict[str, Any]:
+    """A call whose output a person gave."""
+    part = {"type": "dynamic-tool", "toolName": "ask", "toolCallId": call_id, "state": "output-available"}
+    return {**part, "output": output, **more}
+
+
+def question(call_id: Any = "c1", *, name: Any = QUESTION, text: Any = "required", decision: Any = None) -> Any:
+    data = {"question_id": name, "call_id": call_id, "text": text, "decision": decision}
+    return {"type": "data-question", "id": "ask-1", "data": data}
+
+
 def body(*messages: dict[str, Any], trigger: str = "submit-message", **more: Any) -> dict[str, Any]:
     return {"id": "chat-1", "messages": list(messages), "trigger": trigger, **more}
 
@@ -81,6 +92,53 @@ def test_an_answer_starts_nothing_and_names_what_was_asked_by_the_id_it_came_wit
     assert asked.answers == (Answered(QUESTION, "rejected", "Too much"),)
 
 
+DECLINED = {"state": "output-error", "output": None, "errorText": "Neither"}
+
+
+@pytest.mark.parametrize("text", ["required", "option"])
+@pytest.mark.parametrize(
+    ("part", "answer"),
+    [
+        (said(), Answered(QUESTION, "approved", text="The blue one")),
+        (said(""), Answered(QUESTION, "approved", text="")),
+        (said(None), Answered(QUESTION, "approved", text="")),
+        (said(**DECLINED), Answered(QUESTION, "rejected", "Neither")),
+        (said(state="output-error"), Answered(QUESTION, "rejected")),
+    ],
+)
+def test_the_output_that_a_client_gave_a_call_answers_the_open_question_about_it(
+    text: str, part: dict[str, Any], answer: Answered
+) -> None:
+    asked = bridge.asked(body(user(), assistant(question(text=text), part), messageId="task-1"))
+    assert (asked.arguments, asked.answers) == (None, (answer,))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [said(), question(decision="approved")],
+        [said(), question(text="optional")],
+        [said(), question("c2")],
+        [said(), question(None)],
+        [said(), {"type": "data-question", "id": "ask-1", "data": None}],
+        [said(state="input-available"), question()],
+        [said()],
+    ],
+)
+def test_an_output_about_which_no_question_is_open_that_wants_a_text_is_no_answer(parts: list[dict[str, Any]]) -> None:
+    with pytest.raises(BadBody, match="answers nothing that was asked"):
+        bridge.asked(body(user(), assistant(*parts)))
+    assert bridge.asked(body(user(), assistant(*parts, call(name="run-A/ask-2/")))).answers == (
+        Answered("run-A/ask-2/", "approved"),
+    )
+
+
+def test_answers_of_both_kinds_come_together() -> None:
+    other = question("c2", name="run-A/ask-2/")
+    asked = bridge.asked(body(user(), assistant(call(), other, said(call_id="c2"))))
+    assert asked.answers == (Answered(QUESTION, "approved"), Answered("run-A/ask-2/", "approved", text="The blue one"))
+
+
 def test_an_answer_counts_though_the_user_wrote_on_since() -> None:
     asked = bridge.asked(body(user(), assistant(call()), user(name="u2"), messageId="task-1"))
     assert asked.answers == (Answered(QUESTION, "approved"),)
@@ -110,6 +168,8 @@ def test_requests_that_mean_something_else_have_keys_of_their_own() -> None:
         body(user(), messageId="u1"),
         body(assistant(call())),
         body(assistant(call(False))),
+        body(assistant(question(), said())),
+        body(assistant(question(), said("The red one"))),
         {**body(user()), "id": "chat-2"},
     ]
     assert len({bridge.asked(each).key for each in sent}) == len(sent)
@@ -145,6 +205,15 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "odd reason": (body(assistant(call(reason=1))), "messages[0].parts[1].approval.reason: "),
     "long reason": (body(assistant(call(reason="x" * (MOST_TEXT + 1)))), "messages[0].parts[1].approval.reason: "),
     "answered twice": (body(assistant(call(), call(False))), "messages[0]: "),
+    "odd output": (body(assistant(question(), said({"text": "cup"}))), "messages[0].parts[2].output: "),
+    "long output": (body(assistant(question(), said("x" * (MOST_TEXT + 1)))), "messages[0].parts[2].output: "),
+    "odd refusal": (
+        body(assistant(question(), said(**{**DECLINED, "errorText": 1}))),
+        "messages[0].parts[2].errorText: ",
+    ),
+    "odd question in words": (body(assistant(question(name=7), said())), "messages[0].parts[1].data.question_id: "),
+    "long question in words": (body(assistant(question(name="x" * 1000), said())), "messages[0].parts[1].data."),
+    "answered twice, in words": (body(assistant(question(), question("c2"), said(), said("", "c2"))), "messages[0]: "),
 }
 
 
@@ -156,7 +225,11 @@ def test_what_is_not_understood_is_refused_by_the_name_of_the_field(name: str) -
     assert str(refused.value).startswith(field)
 
 
-GOOD = [body(user(), messageId="u1"), body(user(), assistant(call(reason="no")), messageId="task-1")]
+GOOD = [
+    body(user(), messageId="u1"),
+    body(user(), assistant(call(reason="no")), messageId="task-1"),
+    body(user(), assistant(question(), said(), said(call_id="c2", **DECLINED), question("c2", name="run-A/ask-2/"))),
+]
 secret = st.text("0123456789abcdef", min_size=24, max_size=24)
 
 

@@ -15,12 +15,27 @@ from typing import Any
 
 import pytest
 
-from agents_progress.bridges.base import Event
+from agents_progress.bridges.base import Answered, Event
+from agents_progress.bridges.vercel import Vercel
 from agents_progress.bridges.vercel_parts import Major
 from agents_progress.bridges.vercel_stream import VercelStream
 from agents_progress.view import RunView
 from tests.browser.node import needs_node, node
-from tests.vercel_logs import MAJORS, SITUATIONS, Situation, answered, asked, begin, say, viewed, written
+from tests.logs import RUN
+from tests.test_vercel_body import chat
+from tests.vercel_logs import (
+    DIGEST,
+    MAJORS,
+    SITUATIONS,
+    Situation,
+    answered,
+    asked,
+    begin,
+    choosing,
+    say,
+    viewed,
+    written,
+)
 from tests.vercel_seen import Seen, overclaims, seen
 
 DRIVERS = Path(__file__).parent / "vercel"
@@ -67,6 +82,7 @@ def computed(shown: Seen) -> dict[str, Any]:
         "texts": [text for name, text in shown.texts if not name.endswith("/reasoning")],
         "calls": shown.calls,
         "asked": asked,
+        "words": shown.in_words,
         "run": shown.run,
         "sees": shown.sees(),
     }
@@ -116,6 +132,60 @@ def test_the_answer_of_a_chat_goes_on_in_its_message_and_asks_no_second_time(maj
         None,
         "task-1",
     ]
+
+
+PAUSED = asked(say(begin(), "Let me see."), kind="clarification").end("paused").envelopes
+FOR_WORDS = Situation("paused", PAUSED, "waiting")
+
+
+@each_release
+@pytest.mark.parametrize("decision", ["approved", "rejected"])
+def test_what_a_user_says_is_sent_and_gives_way_to_what_the_call_returned(
+    major: Major, name: str, decision: str
+) -> None:
+    second = Situation("", answered(decision, "clarification").end().check().envelopes, "done", continues=True)
+    case = {"streams": [FOR_WORDS.stream(major), second.stream(major)], "approved": decision == "approved"}
+    (answer,) = play(major, [{**case, "said": "The blue one"}], name)
+    assert (answer["before"], answer["sees"], answer["error"]) == (["question"], "success", None)
+    state = "output-available" if decision == "approved" else "output-denied"
+    assert (answer["calls"], answer["words"]) == ([["c1", state]], [])
+    assert answer["texts"] == ["Let me see.", second.view().text]
+    (given,) = Vercel(chat, major=major).asked(answer["sent"][1]["body"]).answers
+    said = {"text": "The blue one"} if decision == "approved" else {"reason": "The blue one"}
+    assert given == Answered(f"{RUN}/ask-1/{DIGEST}", "approved" if decision == "approved" else "rejected", **said)
+
+
+@each_release
+def test_what_a_user_said_is_no_success_while_it_is_refused_and_can_be_said_anew(major: Major, name: str) -> None:
+    second = Situation("", answered("approved", "clarification").end().check().envelopes, "done", continues=True)
+    refused, again = [FOR_WORDS.stream(major), None], [FOR_WORDS.stream(major), None, second.stream(major)]
+    stays, goes_on = play(major, [{"streams": refused}, {"streams": again}], name)
+    assert (stays["sees"], stays["calls"], stays["words"]) == ("error", [["c1", "output-available"]], ["c1"])
+    assert (goes_on["before"], goes_on["sees"]) == (["question", "error"], "success")
+
+
+@each_release
+def test_questions_of_both_kinds_are_sent_together_once_all_are_answered(major: Major, name: str) -> None:
+    first = Situation("", choosing(asked(begin()), "c2").end("paused").envelopes, "waiting")
+    second = answered("approved")
+    choosing(second, "c2").say("approval.resolved", interaction_id="ask-2", decision="approved")
+    log = second.say("tool.finished", call_id="c2").end().check().envelopes
+    streams = [first.stream(major), Situation("", log, "done", continues=True).stream(major)]
+    (answer,) = play(major, [{"streams": streams}], name)
+    assert (len(answer["sent"]), answer["sees"]) == (2, "success")
+    given = Vercel(chat, major=major).asked(answer["sent"][1]["body"]).answers
+    assert [(each.interaction.split("/")[1], each.text) for each in given] == [("ask-1", None), ("ask-2", "cup")]
+
+
+@each_release
+def test_a_chat_sends_nothing_by_itself_that_answers_nothing_which_the_rules_of_the_sdk_do(
+    major: Major, name: str
+) -> None:
+    """Why the docs name a rule of ours: a run whose last step is a call is over, and theirs send its message."""
+    ended = next(each for each in SITUATIONS if each.name == "tool_output_is_answer").stream(major)
+    ours, theirs = play(major, [{"streams": [ended], "rule": rule} for rule in ("ours", "theirs")], name)
+    assert (ours["sees"], len(ours["sent"])) == ("success", 1)
+    assert (theirs["sees"], len(theirs["sent"])) == ("error", 2)
 
 
 @each_major

@@ -16,14 +16,15 @@ from agents_progress.answers import TEXTS
 from agents_progress.bridges import vercel_parts
 from agents_progress.bridges.base import Event
 from agents_progress.bridges.table import NOTES, VERCEL
-from agents_progress.bridges.vercel_parts import PARTS, Major, Part6, Part7
+from agents_progress.bridges.vercel_parts import IN_WORDS, PARTS, Major, Part6, Part7
 from agents_progress.bridges.vercel_stream import EMITTERS, ENDINGS, VercelStream
 from agents_progress.disclosure import CUT
 from agents_progress.events import Envelope
 from agents_progress.messages import MESSAGES
 from agents_progress.view import RunView
-from tests.logs import OUTPUT, RUN, envelope, logs
+from tests.logs import OUTPUT, RUN, Log, envelope, logs
 from tests.vercel_logs import (
+    DIGEST,
     GOLDEN,
     MAJORS,
     SITUATIONS,
@@ -181,13 +182,47 @@ def test_a_question_that_hides_what_it_asks_is_not_offered_to_a_client_that_answ
 
 
 @pytest.mark.parametrize(("kind", "wanted"), TEXTS.items())
-def test_a_question_is_offered_unless_its_approval_needs_a_text(kind: str, wanted: str) -> None:
+def test_a_question_whose_approval_needs_a_text_is_a_call_that_is_left_to_the_client_and_any_other_an_approval(
+    kind: str, wanted: str
+) -> None:
     shown = seen(flat(from_start(asked(begin(), kind=kind).end("paused").envelopes)))
-    assert (shown.sees() == "question") is (wanted in ("refused", "optional"))
+    assert (shown.sees(), shown.finish) == ("question", "tool-calls")
+    state = "input-available" if wanted in IN_WORDS else "approval-requested"
+    assert (shown.calls, shown.in_words == ["c1"]) == ([["c1", state]], wanted in IN_WORDS)
 
 
-def test_a_choice_is_told_with_its_options_to_a_front_end_that_asks_by_itself() -> None:
-    events = flat(from_start(choosing().end("paused").envelopes))
+def test_an_answer_finds_in_the_question_the_id_that_the_approval_of_it_would_have() -> None:
+    for log in (asked(begin()), asked(begin(), kind="clarification")):
+        events = flat(from_start(log.end("paused").envelopes))
+        (told,) = [event["data"]["question_id"] for event in events if event["type"] == "data-question"]
+        assert told == f"{RUN}/ask-1/{DIGEST}"
+        assert {event["approvalId"] for event in events if event["type"] == "tool-approval-request"} <= {told}
+
+
+def test_a_question_that_a_later_run_states_again_is_answered_there() -> None:
+    again = asked(Log(f"{RUN}.2").start(resumed_from=RUN), kind="clarification").end("paused").envelopes
+    stream = VercelStream(7)
+    events = stream.join(viewed(again), [viewed(asked(begin(), kind="clarification").end("paused").envelopes)])
+    (told,) = [event["data"]["question_id"] for event in events if event["type"] == "data-question"]
+    assert told == f"{RUN}.2/ask-1/{DIGEST}"
+
+
+def test_what_a_user_said_is_no_output_of_the_call_once_the_run_goes_on() -> None:
+    shown = seen(flat(from_start(asked(begin(), kind="clarification").end("paused").envelopes)))
+    shown.answer()
+    assert (shown.calls, shown.sees()) == ([["c1", "output-available"]], "answered")
+    stream, told = VercelStream(7, continues=True), []
+    stream.join(RunView(f"{RUN}.2"))
+    for step in answered("approved", "clarification").end().check().envelopes:
+        seen(stream.feed(step), shown)
+        told.append((step.type, shown.calls[0][1]))
+    assert dict(told[:2]) == {"run.started": "output-available", "tool.requested": "input-available"}
+    assert next(type_ for type_, state in told[2:] if state == "output-available") == "tool.finished"
+    assert shown.sees() == "success"
+
+
+def test_a_choice_is_told_with_its_options() -> None:
+    events = flat(from_start(choosing(begin()).end("paused").envelopes))
     (question,) = [event["data"] for event in events if event["type"] == "data-question"]
     assert (question["kind"], question["text"], question["options"]) == ("choice", "option", ["cup", "plate"])
 

@@ -74,16 +74,16 @@ def asked(log: Log, *, shown: bool = True, blind: bool = False, kind: str = "app
     return log.request("c1", "refund", title="Refund").say("approval.wait", **ask, kind=kind, **more)
 
 
-def choosing() -> Log:
-    log = begin().request("c1", "choose", title="Choose")
-    ask = {"interaction_id": "ask-1", "call_id": "c1", "tool": "choose", "title": "Choose", "digest": DIGEST}
+def choosing(log: Log, call_id: str = "c1") -> Log:
+    log.request(call_id, "choose", title="Choose")
+    ask = {"interaction_id": "ask-2", "call_id": call_id, "tool": "choose", "title": "Choose", "digest": DIGEST}
     more = {"details": '{"of": ["cup", "plate"]}', "x": {"options_in": "of"}}
     return log.say("approval.wait", **ask, kind="choice", **more)
 
 
-def answered(decision: str) -> Log:
+def answered(decision: str, kind: str = "approval") -> Log:
     log = Log(f"{RUN}.2").start(resumed_from=RUN)
-    asked(log).say("approval.resolved", interaction_id="ask-1", decision=decision)
+    asked(log, kind=kind).say("approval.resolved", interaction_id="ask-1", decision=decision)
     if decision == "approved":
         log.say("tool.started", call_id="c1").say("tool.finished", call_id="c1", output="paid")
     else:
@@ -158,9 +158,20 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation("paused", asked(begin()).end("paused").envelopes, "waiting"),
     Situation("paused_blind", asked(begin(), shown=False, blind=True).end("paused").envelopes, "waiting"),
     Situation("paused_hidden", asked(begin(), shown=False).end("paused").envelopes, "waiting"),
-    Situation("paused_for_a_choice", choosing().end("paused").envelopes, "waiting"),
+    Situation("paused_for_words", asked(begin(), kind="clarification").end("paused").envelopes, "waiting"),
+    Situation(
+        "paused_for_words_blind",
+        asked(begin(), shown=False, blind=True, kind="clarification").end("paused").envelopes,
+        "waiting",
+    ),
+    Situation("paused_for_a_choice", choosing(begin()).end("paused").envelopes, "waiting"),
+    Situation("paused_for_both", choosing(asked(begin()), "c2").end("paused").envelopes, "waiting"),
     Situation("approved", answered("approved").end().check().envelopes, "done", continues=True),
     Situation("rejected", answered("rejected").end().check().envelopes, "done", continues=True),
+    Situation(
+        "answered_in_words", answered("approved", "clarification").end().check().envelopes, "done", continues=True
+    ),
+    Situation("declined", answered("rejected", "clarification").end().check().envelopes, "done", continues=True),
     Situation("approved_elsewhere", answered("approved").end().check().envelopes, "done"),
     Situation("rejected_elsewhere", answered("rejected").end().check().envelopes, "done"),
     Situation(

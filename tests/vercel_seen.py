@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from agents_progress.bridges.base import Event
+from agents_progress.bridges.vercel_parts import IN_WORDS
 from agents_progress.view import RunView
 
-Sees: TypeAlias = Literal["streaming", "error", "question", "success"]
+Sees: TypeAlias = Literal["streaming", "error", "question", "answered", "success"]
 
 STATES = {
     "tool-input-available": "input-available",
@@ -37,6 +38,7 @@ class Seen:
     texts: list[list[str]] = field(default_factory=list)
     calls: list[list[Any]] = field(default_factory=list)
     asked: dict[str, str] = field(default_factory=dict)
+    questions: dict[str, Any] = field(default_factory=dict)
     run: str | None = None
     open: dict[str, list[str]] = field(default_factory=dict)
     step: int = 0
@@ -59,6 +61,8 @@ class Seen:
             self.finish = part["finishReason"]
         elif type_ == "data-run":
             self.run = part["data"]["status"]
+        elif type_ == "data-question":
+            self.questions[part["id"]] = part["data"]
 
     def _text(self, type_: str, part: Event) -> None:
         name, place = part["id"], f"{type_.partition('-')[0]}/{part['id']}"
@@ -91,13 +95,30 @@ class Seen:
         for call in known[-1:]:
             call[1] = STATES[type_]
 
+    @property
+    def in_words(self) -> list[str]:
+        """The calls whose output is a person's to give: about each a question is open that wants a text."""
+        questions = (each for each in self.questions.values() if each["decision"] is None and each["approvable"])
+        return [each["call_id"] for each in questions if each["text"] in IN_WORDS]
+
+    def answer(self) -> None:
+        """The user answers what is asked in words: the rule of `addToolOutput`."""
+        for call in self.calls:
+            if call[0] in self.in_words:
+                call[1] = "output-available"
+
     def sees(self, ended: bool = True) -> Sees:
         """What that says. ``ended`` is whether the stream did: one that simply ends came to rest."""
         if self.error is not None:
             return "error"
         if not ended:
             return "streaming"
-        return "question" if any(state == "approval-requested" for _, state in self.calls) else "success"
+        if any(state == "approval-requested" for _, state in self.calls):
+            return "question"
+        said = [state for call_id, state in self.calls if call_id in self.in_words]
+        if not said:
+            return "success"
+        return "question" if "input-available" in said else "answered"
 
 
 def seen(events: Iterable[Event], seen: Seen | None = None) -> Seen:

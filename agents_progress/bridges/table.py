@@ -118,7 +118,8 @@ CANNOT: Final[Mapping[str, str]] = {
     "handoff.requested": "Neither has handoffs: what is shown is the one that happened",
     "handoff.completed": "Neither has handoffs: AG-UI gets a custom event, Vercel a data part",
     "approval.wait": "AG-UI asks only where a run ends, so the question comes with the pause. A question whose "
-    "details are hidden can be rejected there, and approved nowhere but where it is shown",
+    "details are hidden can be rejected there, and approved nowhere but where it is shown. The yes of the AI SDK has "
+    "no place for words: there they are the output of the call",
     "approval.resolved": "The answer stands in the client's own messages",
     "guardrail.tripped": "Neither has guardrails; the ending carries its code",
     "stage.started": "",

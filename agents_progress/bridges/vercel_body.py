@@ -14,6 +14,7 @@ from pydantic_core import to_json
 
 from agents_progress.answers import MOST_TEXT
 from agents_progress.bridges.base import Answered, BadBody
+from agents_progress.bridges.vercel_parts import IN_WORDS
 
 MAX_ID: Final = 256
 MAX_MESSAGES: Final = 10_000
@@ -35,9 +36,9 @@ def answers_of(body: Mapping[str, Any]) -> tuple[Answered, ...]:
         return ()
     answers = tuple(_answers(message, place))
     if not answers:
-        raise BadBody(f"{place}: answers nothing that was asked; send a message of the user, or answer an approval")
+        raise BadBody(f"{place}: answers nothing that was asked; send a message of the user, or answer a question")
     if len({each.interaction for each in answers}) != len(answers):
-        raise BadBody(f"{place}: answers one approval twice; answer each once")
+        raise BadBody(f"{place}: answers one question twice; answer each once")
     return answers
 
 
@@ -61,7 +62,7 @@ def key_of(body: Mapping[str, Any], answers: tuple[Answered, ...]) -> str:
     if not answers and body["trigger"] == "regenerate-message":
         return ""
     place, message = _meant(body)
-    said = [[each.interaction, each.decision] for each in answers] or _parts(message, place)
+    said = [[each.interaction, each.decision, each.text] for each in answers] or _parts(message, place)
     content = to_json([body["id"], body.get("messageId"), message.get("id"), said])
     return f"{ANSWERS if answers else 'message-'}{hashlib.sha256(content).hexdigest()}"
 
@@ -91,19 +92,53 @@ def _meant(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _answers(message: Mapping[str, Any], place: str) -> Iterator[Answered]:
-    for number, part in enumerate(_parts(message, place)):
-        if part.get("state") != "approval-responded":
-            continue
-        where, approval = f"{place}.parts[{number}].approval", part.get("approval")
-        if not isinstance(approval, Mapping) or not isinstance(approval.get("approved"), bool):
-            raise BadBody(f"{where}: has no `approved` that is true or false")
-        reason = approval.get("reason")
-        if reason is not None and len(_string(reason, f"{where}.reason")) > MOST_TEXT:
-            raise BadBody(f"{where}.reason: longer than {MOST_TEXT} characters")
-        name = _string(approval.get("id"), f"{where}.id")
-        if len(name) > 3 * MAX_ID:
-            raise BadBody(f"{where}.id: too long for one of ours")
-        yield Answered(name, "approved" if approval["approved"] else "rejected", reason)
+    parts = _parts(message, place)
+    outputs = dict[str, tuple[str, Mapping[str, Any]]]()
+    for number, part in enumerate(parts):
+        where, call_id = f"{place}.parts[{number}]", part.get("toolCallId")
+        if part.get("state") == "approval-responded":
+            yield _approval(part.get("approval"), f"{where}.approval")
+        elif part.get("state") in ("output-available", "output-error") and isinstance(call_id, str):
+            outputs[call_id] = where, part
+    for number, part in enumerate(parts):
+        asked = part.get("data")
+        if part.get("type") == "data-question" and isinstance(asked, Mapping) and asked.get("call_id") in [*outputs]:
+            yield from _in_words(asked, f"{place}.parts[{number}].data", *outputs[asked["call_id"]])
+
+
+def _approval(approval: object, where: str) -> Answered:
+    if not isinstance(approval, Mapping) or not isinstance(approval.get("approved"), bool):
+        raise BadBody(f"{where}: has no `approved` that is true or false")
+    name = _question(approval.get("id"), f"{where}.id")
+    reason = _words(approval.get("reason"), f"{where}.reason")
+    return Answered(name, "approved" if approval["approved"] else "rejected", reason)
+
+
+def _in_words(asked: Mapping[str, Any], place: str, where: str, part: Mapping[str, Any]) -> Iterator[Answered]:
+    """The answer that a client gave as the output of a call: ours it is only once the question has a decision."""
+    if asked.get("decision") is not None or asked.get("text") not in IN_WORDS:
+        return
+    name = _question(asked.get("question_id"), f"{place}.question_id")
+    if part["state"] == "output-error":
+        yield Answered(name, "rejected", _words(part.get("errorText"), f"{where}.errorText"))
+    else:
+        yield Answered(name, "approved", text=_words(part.get("output"), f"{where}.output") or "")
+
+
+def _question(value: object, place: str) -> str:
+    name = _string(value, place)
+    if len(name) > 3 * MAX_ID:
+        raise BadBody(f"{place}: too long for one of ours")
+    return name
+
+
+def _words(value: object, place: str) -> str | None:
+    if value is None:
+        return None
+    text = _string(value, place)
+    if len(text) > MOST_TEXT:
+        raise BadBody(f"{place}: longer than {MOST_TEXT} characters")
+    return text
 
 
 def _parts(message: Mapping[str, Any], place: str) -> list[Mapping[str, Any]]:

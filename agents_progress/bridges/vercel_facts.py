@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from agents_progress.answers import TEXTS, options_of
-from agents_progress.bridges.base import Cut, is_on_the_web, json_of, told_of
+from agents_progress.answers import TEXTS, Wanted, options_of
+from agents_progress.bridges.base import Cut, is_on_the_web, json_of, question_id, told_of
 from agents_progress.bridges.vercel_parts import (
     AgentPart,
     ArtifactFacts,
@@ -169,12 +169,13 @@ def moved(view: RunView, row: Activity) -> Part:
     )
 
 
-def question(asked: Interaction) -> Part:
-    """A question to a person, and what became of it."""
+def question(run_id: str, asked: Interaction) -> Part:
+    """A question of a run to a person, and what became of it."""
     return QuestionPart(
         type="data-question",
         id=asked.interaction_id,
         data={
+            "question_id": question_id(run_id, asked),
             "title": asked.title,
             "tool": asked.tool,
             "kind": asked.kind,
@@ -182,18 +183,16 @@ def question(asked: Interaction) -> Part:
             "details": asked.details,
             "expires_at": asked.expires_at,
             "approvable": asked.approvable,
-            "text": TEXTS.get(asked.kind, "refused"),
+            "text": wanted_of(asked),
             "options": list(options_of(asked.details, asked.options_in)),
             "decision": asked.decision,
         },
     )
 
 
-def is_offered(asked: Interaction) -> bool:
-    """Whether a client may be asked, which shows what a call was given, and offers a yes and a no: not what is hidden,
-    nor what is approved with a text, for which its yes has no place.
-    """
-    return asked.approvable and TEXTS.get(asked.kind, "refused") not in ("required", "option")
+def wanted_of(asked: Interaction) -> Wanted:
+    """What an approval of a question does with a text."""
+    return TEXTS.get(asked.kind, "refused")
 
 
 def guardrail(view: RunView, number: int, payload: Payload) -> Part:

@@ -19,6 +19,9 @@ from agents_progress.rows import ActivityKind, ToolState
 
 Major: TypeAlias = Literal[6, 7]
 
+IN_WORDS: Final = ("required", "option")
+"""What the approval of a question does with a text, where its answer is the output of its call: a client-side tool."""
+
 
 class Start(TypedDict):
     type: Literal["start"]
@@ -184,9 +187,11 @@ class ToolPart(TypedDict):
 
 class QuestionFacts(TypedDict):
     """A question to a person. One that is not ``approvable`` hides what it asks: it is answered where that is shown.
-    ``text`` is what an approval does with a text, ``options`` are those of a choice.
+    ``question_id`` is what an answer repeats, ``text`` what an approval does with a text, ``options`` are those of a
+    choice. As long as ``decision`` is null, an output of the call is a person's, which a client put there.
     """
 
+    question_id: str
     title: str
     tool: str
     kind: str

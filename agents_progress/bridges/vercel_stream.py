@@ -15,6 +15,7 @@ from agents_progress.bridges import vercel_facts as facts
 from agents_progress.bridges.base import CUTS, Cut, Event, question_id, unsaid_of
 from agents_progress.bridges.vercel_facts import NOT_CALLS, Item, Payload
 from agents_progress.bridges.vercel_parts import (
+    IN_WORDS,
     Abort,
     ApprovalRequest,
     ApprovalResponse,
@@ -143,7 +144,7 @@ class VercelStream:
             yield from chain.from_iterable(map(facts.text, run.texts.values()))
             yield from _closed(run) if run is not view or view.terminal is not None else ()
         yield from chain.from_iterable(facts.found(run) for run in self.runs)
-        yield from map(facts.question, self._questions())
+        yield from (facts.question(*asked) for asked in self._questions())
         yield from () if view.usage is None else _usage(self, view.usage)
         yield from () if view.terminal is None else _output(view)
         yield from () if view.verdict is None else _check(self, view.verdict)
@@ -153,8 +154,9 @@ class VercelStream:
         rows = chain.from_iterable(run.rows.items() for run in self.runs)
         return [row for row in dict(rows).values() if row.kind not in NOT_CALLS]
 
-    def _questions(self) -> list[Interaction]:
-        return list(dict(chain.from_iterable(run.interactions.items() for run in self.runs)).values())
+    def _questions(self) -> Iterable[tuple[str, Interaction]]:
+        """The questions of all runs, each with the newest run that states it: it is answered there."""
+        return {name: (run.run_id, each) for run in self.runs for name, each in run.interactions.items()}.values()
 
 
 def _events(parts: Iterable[Part]) -> list[Event]:
@@ -267,7 +269,7 @@ def _stage(stream: VercelStream, payload: Payload) -> Iterator[Part]:
 def _asked(stream: VercelStream, payload: Payload) -> Iterator[Part]:
     question = stream.view.interactions.get(payload["interaction_id"])
     if question is not None:
-        yield facts.question(question)
+        yield facts.question(stream.view.run_id, question)
 
 
 def _guardrail(stream: VercelStream, payload: Payload) -> Iterator[Part]:
@@ -356,14 +358,16 @@ def _paused(stream: VercelStream) -> Iterator[Part]:
 
 
 def _request(stream: VercelStream, question: Interaction) -> Iterator[Part]:
-    """What the client can answer, asked with exactly what the question holds."""
+    """What the client can answer, asked with exactly what the question holds: by a yes or a no, or, where a text is
+    needed, by the output of a call that is left to the client.
+    """
     row = stream.view.rows.get(question.call_id or "")
-    if row is None or not row.open or question.decision is not None or not facts.is_offered(question):
+    if row is None or not row.open or question.decision is not None or not question.approvable:
         return
-    if question.details is not None:
-        yield facts.tool_input(row, question.details)
-    name = question_id(stream.view.run_id, question)
-    yield ApprovalRequest(type="tool-approval-request", approvalId=name, toolCallId=row.activity_id)
+    yield facts.tool_input(row, row.arguments if question.details is None else question.details)
+    if facts.wanted_of(question) not in IN_WORDS:
+        name = question_id(stream.view.run_id, question)
+        yield ApprovalRequest(type="tool-approval-request", approvalId=name, toolCallId=row.activity_id)
 
 
 def _cancelled(stream: VercelStream) -> Iterator[Part]:

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { BrokenOff, refusalIn, truthful } from "../../agents_progress/server/page/bridge.js";
+import { answered, BrokenOff, refusalIn, truthful } from "../../agents_progress/server/page/bridge.js";
 import { dice, json, noMore, refusal, serverOf, stream } from "./fake.mjs";
 
 const scenarios = new Map();
@@ -230,6 +230,46 @@ scenario("the reason of a refusal is found in what the clients make of it", () =
   for (const other of [new Error("x"), new Error("{"), new Error("{}"), null, undefined, new Error('{"error":{}}')]) {
     assert.equal(refusalIn(other), null);
   }
+});
+
+const asked = (text, more) => {
+  const data = { question_id: `run-A/ask-${text}/d`, call_id: text, text, decision: null, approvable: true, ...more };
+  return { type: "data-question", id: `ask-${text}`, data };
+};
+const call = (text, state, approval) => ({ type: "dynamic-tool", toolCallId: text, state, approval });
+const yes = (text, id = `run-A/ask-${text}/d`) => call(text, "approval-responded", { id, approved: true });
+const waits = (...parts) => !answered({ messages: [{ role: "user", parts: [] }, { role: "assistant", parts }] });
+
+scenario("a message is sent once every question of it is answered that can be answered there", () => {
+  for (const text of ["refused", "optional"]) {
+    assert.ok(!waits(asked(text), yes(text)));
+    assert.ok(waits(asked(text), call(text, "approval-requested", { id: `run-A/ask-${text}/d` })));
+    assert.ok(waits(asked(text), call(text, "output-available")));
+    assert.ok(waits(asked(text), yes(text, "run-B/ask-1/d")));
+  }
+  for (const text of ["required", "option"]) {
+    for (const state of ["output-available", "output-error"]) assert.ok(!waits(asked(text), call(text, state)));
+    for (const state of ["input-available", "output-denied"]) assert.ok(waits(asked(text), call(text, state)));
+    assert.ok(waits(asked(text), yes(text)));
+  }
+  assert.ok(!waits(asked("refused"), asked("option"), yes("refused"), call("option", "output-available")));
+  assert.ok(waits(asked("refused"), asked("option"), yes("refused"), call("option", "input-available")));
+  assert.ok(waits(asked("refused"), asked("option"), call("option", "output-available")));
+  assert.ok(!waits(asked("refused"), asked("option", { approvable: false }), yes("refused")));
+});
+
+scenario("a message in which nothing is asked any more is never sent by itself", () => {
+  assert.ok(waits());
+  assert.ok(waits({ type: "text", text: "hello" }, call("c1", "output-available")));
+  for (const decision of ["approved", "rejected", "expired", "cancelled"]) {
+    assert.ok(waits(asked("option", { decision }), call("option", "output-available")));
+    assert.ok(waits(asked("refused", { decision }), yes("refused")));
+  }
+  assert.ok(waits(asked("option", { approvable: false }), call("option", "output-available")));
+  const parts = [asked("option"), call("option", "output-available")];
+  assert.ok(!answered({ messages: [{ role: "assistant", parts }, { role: "user", parts: [] }] }));
+  assert.ok(!answered({ messages: [{ role: "user", parts }] }));
+  assert.ok(!answered({ messages: [] }));
 });
 
 scenario("nothing goes on once a stream was read", () => {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { answered } from "../../agents_progress/server/page/bridge.js";
 
 /** The module of a package in a folder of npm, whichever way the package names it. */
 export async function packageIn(folder, name) {
@@ -22,19 +23,25 @@ class PlainState {
   snapshot = (thing) => structuredClone(thing);
 }
 
-/** A maker of chats of the `ai` in a folder: `makeChat({api, fetch, ...})`. */
+/** A maker of chats of the `ai` in a folder: `makeChat({api, fetch, ...})`; they send by themselves as a rule says. */
 export async function chatOf(folder) {
   const ai = await packageIn(folder, "ai");
+  const rules = {
+    ours: answered,
+    theirs: (chat) =>
+      ai.lastAssistantMessageIsCompleteWithApprovalResponses(chat) ||
+      ai.lastAssistantMessageIsCompleteWithToolCalls(chat),
+  };
   class Chat extends ai.AbstractChat {
     finishes = [];
-    constructor({ api = "/api/chat", fetch, automatic = false, messages = [], ...more }) {
+    constructor({ api = "/api/chat", fetch, rule = "ours", messages = [], ...more }) {
       const state = new PlainState();
       state.messages = messages;
       super({
         ...more,
         state,
         transport: new ai.DefaultChatTransport({ api, fetch }),
-        sendAutomaticallyWhen: automatic ? ai.lastAssistantMessageIsCompleteWithApprovalResponses : undefined,
+        sendAutomaticallyWhen: rules[rule],
         onFinish: ({ isAbort, isDisconnect, isError, finishReason }) =>
           this.finishes.push({ isAbort, isDisconnect, isError, finishReason: finishReason ?? null }),
       });
@@ -48,6 +55,7 @@ export function shown(chat) {
   const { parts = [], id } = chat.messages.findLast((message) => message.role === "assistant") ?? {};
   const calls = parts.filter((part) => part.toolCallId !== undefined);
   const of = (type) => parts.filter((part) => part.type === type);
+  const words = inWords(of("data-question"), calls);
   return {
     status: chat.status,
     error: chat.error?.message ?? null,
@@ -59,13 +67,23 @@ export function shown(chat) {
     calls: calls.map((part) => [part.toolCallId, part.state]),
     inputs: calls.map((part) => part.input),
     asked: calls.filter((part) => part.state === "approval-requested").map((part) => part.approval.id),
+    words: words.map((part) => part.toolCallId),
     run: of("data-run").at(-1)?.data.status ?? null,
-    sees: sees(chat.status, calls),
+    sees: sees(chat.status, calls, words),
   };
 }
 
+/** The calls whose output is the user's to give: about each a question is open that wants a text. */
+function inWords(questions, calls) {
+  const open = questions.filter(({ data }) => data.decision === null && data.approvable);
+  const asked = open.filter(({ data }) => data.text === "required" || data.text === "option");
+  return calls.filter((part) => asked.some(({ data }) => data.call_id === part.toolCallId));
+}
+
 /** What that says: a chat that came to rest and asks for nothing looks as if it was done. */
-function sees(status, calls) {
+function sees(status, calls, words) {
   if (status !== "ready") return status;
-  return calls.some((part) => part.state === "approval-requested") ? "question" : "success";
+  if (calls.some((part) => part.state === "approval-requested")) return "question";
+  if (words.length === 0) return "success";
+  return words.some((part) => part.state === "input-available") ? "question" : "answered";
 }

@@ -54,6 +54,27 @@ export function refusalIn(error) {
   }
 }
 
+/**
+ * Whether every question of the last message that can be answered in a chat of the AI SDK is: when to send it by itself.
+ * The rules of the SDK go by the calls of the last step alone, and send a message whose run is over.
+ *
+ * @param {{messages: {role: string, parts: object[]}[]}} chat
+ * @returns {boolean}
+ */
+export function answered({ messages }) {
+  const { role, parts = [] } = messages.at(-1) ?? {};
+  const open = parts.filter(({ type, data }) => type === "data-question" && data.decision === null && data.approvable);
+  return role === "assistant" && open.length > 0 && open.every(({ data }) => parts.some((part) => answers(part, data)));
+}
+
+/** Whether a part of a message holds the answer to an open question. */
+function answers(part, { question_id, call_id, text }) {
+  if (text !== "required" && text !== "option") {
+    return part.state === "approval-responded" && part.approval?.id === question_id;
+  }
+  return part.toolCallId === call_id && (part.state === "output-available" || part.state === "output-error");
+}
+
 /** The settings of a request, with a key of its own where it is a POST without one. */
 function keyed(input, init) {
   const asked = input instanceof Request ? input : null;
