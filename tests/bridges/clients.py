@@ -13,7 +13,7 @@ from playwright.async_api import Page
 
 from tests.browser.node import NODE
 
-Act = Literal["send", "approve", "reject", "cancel", "reload"]
+Act = Literal["send", "approve", "reject", "reply", "decline", "cancel", "reload"]
 STREAM_LIMIT: Final = 2**22
 """Bytes of one line of a driver, at most."""
 
@@ -105,7 +105,9 @@ class InNode:
 
     async def do(self, act: Act, text: str = "") -> None:
         if act in ("approve", "reject"):
-            await self._ask("answer", approved=act == "approve")
+            await self._ask("answer", answer=[act == "approve"])
+        elif act in ("reply", "decline"):
+            await self._ask("answer", answer=[act == "reply", text])
         elif act == "send":
             await self._ask("send", text=text)
         else:
@@ -134,7 +136,7 @@ class InChromium:
         return self
 
     async def do(self, act: Act, text: str = "") -> None:
-        if act == "send":
+        if act in ("send", "reply", "decline"):
             await self.page.fill("input", text)
         if act == "reload":
             await self.page.reload()
@@ -147,4 +149,11 @@ class InChromium:
         return seen
 
 
-BUTTONS: Final = {"send": "Send", "approve": "Approve", "reject": "Reject", "cancel": "Stop"}
+BUTTONS: Final = {
+    "send": "Send",
+    "approve": "Approve",
+    "reject": "Reject",
+    "reply": "Reply",
+    "decline": "Decline",
+    "cancel": "Stop",
+}

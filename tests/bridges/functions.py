@@ -10,7 +10,7 @@ from agents import RunResultStreaming, function_tool
 from agents_progress import Disclosure, Verdict, current_run, progress
 from agents_progress.decorate import Decorated
 from agents_progress.testing import call, failed, text, turn, wait
-from tests.page.scripts import REFUND, Gates, agent, look_up, refund, run
+from tests.page.scripts import REFUND, Gates, agent, ask, look_up, pick, refund, run
 
 ANSWER: Final = "The total is 5 EUR, in two parts, for {key}."
 
@@ -23,9 +23,10 @@ class Chat:
 
     def functions(self) -> Mapping[str, Decorated[Any]]:
         """The chat twice: what a person is asked is shown, or hidden."""
-        opened = Disclosure(approval_details=["refund"])
+        asked: Any = {"approval_kinds": {"ask": "clarification"}, "choices": {"pick": "slots"}}
+        opened = Disclosure(approval_details=["refund", "ask", "pick"])
         return {
-            "chat": progress(verify=self.checked, disclosure=opened)(self.chat),
+            "chat": progress(verify=self.checked, disclosure=opened, **asked)(self.chat),
             "hidden": progress(verify=self.checked)(self.hidden),
         }
 
@@ -90,6 +91,21 @@ class Chat:
         both = (call("refund", {"order": order, "eur": 12}, call_id=f"c{order}") for order in (1, 2))
         return run(turn(text("Both are due."), *both), self._answer(key), tools=[refund])
 
+    def clarifying(self, key: str) -> RunResultStreaming:
+        """A question that a person answers in words, beside a call that needs nobody."""
+        both = call("look_up", {"order": 7}, call_id="c1"), call("ask", {"question": "Which cup?"}, call_id="c2")
+        return run(turn(text("Let me ask."), *both), self._answer(key), tools=[look_up, ask])
+
+    def choosing(self, key: str) -> RunResultStreaming:
+        """A question with three options."""
+        asked = call("pick", {"slots": ["Mon 9", "Tue 10", 11]}, call_id="c1")
+        return run(turn(text("Let me ask."), asked), self._answer(key), tools=[pick])
+
+    def choosing_and_asking(self, key: str) -> RunResultStreaming:
+        """A refund that a person approves, and a question with options, at once."""
+        both = call("refund", REFUND, call_id="c1"), call("pick", {"slots": ["Mon 9", "Tue 10"]}, call_id="c2")
+        return run(turn(text("Let me ask."), *both), self._answer(key), tools=[refund, pick])
+
     def nested(self, key: str) -> RunResultStreaming:
         """An agent as a tool, with a tool of its own."""
         inner = agent(
@@ -130,6 +146,9 @@ class Chat:
         "broken": broken,
         "asking": asking,
         "asking_twice": asking_twice,
+        "clarifying": clarifying,
+        "choosing": choosing,
+        "choosing_and_asking": choosing_and_asking,
         "nested": nested,
         "stuck": stuck,
         "limited": limited,

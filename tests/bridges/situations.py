@@ -42,8 +42,8 @@ class Player:
     def answer(self) -> str:
         return ANSWER.format(key=self.conversation)
 
-    async def does(self, act: Act) -> None:
-        await self.client.do(act)
+    async def does(self, act: Act, text: str = "") -> None:
+        await self.client.do(act, text)
 
     async def sends(self, script: str) -> None:
         await self.client.do("send", f"{script} {self.conversation}")
@@ -129,6 +129,58 @@ async def both_approved(play: Player) -> None:
     await play.sends("asking_twice")
     await play.rests("waiting")
     await play.does("approve")
+    await play.rests("done")
+
+
+async def clarified(play: Player) -> None:
+    await play.sends("clarifying")
+    await play.rests("waiting")
+    await play.does("reply", "The blue one")
+    await play.sees_text("The total")
+    play.opens("text", "check")
+    await play.rests("done")
+
+
+async def declined(play: Player) -> None:
+    play.opens("text", "check")
+    await play.sends("clarifying")
+    await play.rests("waiting")
+    await play.does("decline", "Neither of them")
+    await play.rests("done")
+
+
+async def chosen(play: Player) -> None:
+    """What is no option is refused, and the run waits on."""
+    await play.sends("choosing")
+    await play.rests("waiting")
+    await play.does("reply", "Wed 12")
+    await play.sees(lambda screen: screen.state == "error")
+    await play.rests("waiting")
+    await play.does("reply", "Tue 10")
+    await play.sees_text("The total")
+    play.opens("text", "check")
+    await play.rests("done")
+
+
+async def both_kinds(play: Player) -> None:
+    """A front end that answers one kind after the other sends both together."""
+    play.opens("text", "check")
+    await play.sends("choosing_and_asking")
+    await play.rests("waiting")
+    await play.does("reply", "Mon 9")
+    await play.rests("done")
+
+
+async def reload_at_words(play: Player) -> None:
+    await play.sends("clarifying")
+    await play.rests("waiting")
+    await play.does("reload")
+    await play.rests("waiting")
+    await play.does("reply", "The blue one")
+    await play.sees_text("The total")
+    await play.does("reload")
+    await play.sees_text("The total")
+    play.opens("text", "check")
     await play.rests("done")
 
 
@@ -276,6 +328,10 @@ SITUATIONS: Final = (
     Situation("approval answered", approved),
     Situation("approval rejected", rejected),
     Situation("two approvals", both_approved),
+    Situation("clarification answered", clarified),
+    Situation("clarification declined", declined),
+    Situation("choice, first of no option", chosen),
+    Situation("approval and choice", both_kinds),
     Situation("asked, details hidden", asked_elsewhere, "/hidden"),
     Situation("cancel", cancelled),
     Situation("incomplete", incomplete),
@@ -287,6 +343,7 @@ SITUATIONS: Final = (
     Situation("reload in the middle", reload),
     Situation("reload at a question", reload_at_question),
     Situation("reload after the answer", reload_after_answer),
+    Situation("reload at a clarification", reload_at_words),
     Situation("duplicate frames", tools_whole, "/twice", bare=False),
     Situation("truncated in mid-text", cut_in_text, "/within-text", bare=False),
     Situation("truncated before the end", cut_before_end, "/before-the-end", bare=False),

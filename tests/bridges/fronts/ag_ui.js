@@ -54,17 +54,24 @@ export function opened({ api, conversation, fetch, kept, changed }) {
     },
     resume: () => run(),
     leave: () => agent.abortRun(),
-    answer(approved) {
-      const answers = agent.pendingInterrupts.map(({ id }) => ({
+    // A text is for the questions whose answer may have one.
+    answer(approved, text) {
+      const answers = agent.pendingInterrupts.map(({ id, responseSchema }) => ({
         interruptId: id,
         status: "resolved",
-        payload: { approved },
+        payload: { approved, ...said(approved, text, responseSchema) },
       }));
       return run({ runId: crypto.randomUUID(), resume: answers });
     },
     // The id of the run that the message started, under which it is found again.
     kept: () => ({ runId, messages: agent.messages.filter(({ role }) => role === "user") }),
   };
+}
+
+function said(approved, text, schema) {
+  if (text === undefined) return {};
+  if (!approved) return { reason: text };
+  return JSON.stringify(schema).includes('"text"') ? { text } : {};
 }
 
 // A result that says what became of the call beside its content.

@@ -27,8 +27,10 @@ function draw({ state, says, texts, tools, asked, sentence }) {
 
 const BUTTONS = {
   Send: () => ({ send: input.value }),
-  Approve: () => ({ answer: true }),
-  Reject: () => ({ answer: false }),
+  Approve: () => ({ answer: [true] }),
+  Reject: () => ({ answer: [false] }),
+  Reply: () => ({ answer: [true, input.value] }),
+  Decline: () => ({ answer: [false, input.value] }),
   Stop: () => ({ cancel: true }),
 };
 for (const [name, act] of Object.entries(BUTTONS)) {

@@ -1,17 +1,20 @@
 // A chat of the AI SDK, majors 6 and 7: the class behind `useChat`, its default transport, and nothing of ours.
 
 import { Chat } from "@ai-sdk/react";
-import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from "ai";
+import * as ai from "ai";
 
 // What a tool row comes to, by the state of its part.
 const TOOLS = { "output-available": "returned", "output-error": "failed", "output-denied": "rejected" };
 
-export function opened({ api, conversation, fetch, kept, changed }) {
+const theirs = (chat) =>
+  ai.lastAssistantMessageIsCompleteWithApprovalResponses(chat) || ai.lastAssistantMessageIsCompleteWithToolCalls(chat);
+
+export function opened({ api, conversation, fetch, answered = theirs, kept, changed }) {
   const chat = new Chat({
     id: conversation,
     messages: kept ?? [],
-    transport: new DefaultChatTransport({ api, fetch }),
-    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    transport: new ai.DefaultChatTransport({ api, fetch }),
+    sendAutomaticallyWhen: answered,
   });
   const tell = () => changed(seen(chat));
   for (const what of ["Messages", "Status", "Error"]) chat[`~register${what}Callback`](tell);
@@ -21,8 +24,16 @@ export function opened({ api, conversation, fetch, kept, changed }) {
     send: (text) => chat.sendMessage({ text }),
     resume: () => chat.resumeStream(),
     leave: () => chat.stop(),
-    async answer(approved) {
-      for (const { id } of asked(chat.messages)) await chat.addToolApprovalResponse({ id, approved });
+    // A text is for the questions that want one, a yes or a no for all.
+    async answer(approved, text) {
+      for (const { approval } of approvals(chat.messages)) {
+        await chat.addToolApprovalResponse({ id: approval.id, approved });
+      }
+      if (approved && text === undefined) return;
+      const given = approved ? { output: text } : { state: "output-error", errorText: text };
+      for (const { toolName, toolCallId } of inWords(chat.messages)) {
+        await chat.addToolOutput({ tool: toolName, toolCallId, ...given });
+      }
     },
     // What an application has stored of a chat whose answer is still coming.
     kept: () => chat.messages.filter(({ role }) => role === "user"),
@@ -37,7 +48,7 @@ export function seen({ status, error, messages }) {
     state: standing(status, messages),
     says: error ? `${status}: ${error.message}` : status,
     texts: parts.filter(({ type }) => type === "text").map(({ text }) => text),
-    tools: calls(messages).map((part) => [part.toolCallId, TOOLS[part.state] ?? "open"]),
+    tools: calls(messages).map((part) => [part.toolCallId, came(part, messages)]),
     asked: asked(messages).length,
     sentence: run?.data.sentence?.en ?? run?.data.sentence ?? null,
   };
@@ -48,12 +59,30 @@ function standing(status, messages) {
   if (status !== "ready") return "working";
   if (messages.at(-1)?.role !== "assistant") return "idle";
   if (asked(messages).length > 0) return "asking";
-  return calls([messages.at(-1)]).some(({ state }) => state === "approval-responded") ? "answered" : "success";
+  const last = [messages.at(-1)];
+  const answers = [...calls(last).filter(({ state }) => state === "approval-responded"), ...inWords(last)];
+  return answers.length > 0 ? "answered" : "success";
+}
+
+// What a call came to. The output of one about which a question is open is the user's own.
+function came(part, messages) {
+  return inWords(messages).includes(part) ? "open" : (TOOLS[part.state] ?? "open");
 }
 
 function asked(messages) {
-  const waiting = calls(messages).filter(({ state }) => state === "approval-requested");
-  return waiting.map(({ approval }) => approval);
+  return [...approvals(messages), ...inWords(messages).filter(({ state }) => state === "input-available")];
+}
+
+function approvals(messages) {
+  return calls(messages).filter(({ state }) => state === "approval-requested");
+}
+
+// The calls about which a question is open that is answered with a text.
+function inWords(messages) {
+  const questions = messages.flatMap(({ parts }) => parts).filter(({ type }) => type === "data-question");
+  const open = questions.filter(({ data }) => data.decision === null && data.approvable);
+  const ids = open.filter(({ data }) => data.text === "required" || data.text === "option");
+  return calls(messages).filter(({ toolCallId }) => ids.some(({ data }) => data.call_id === toolCallId));
 }
 
 function calls(messages) {

@@ -20,6 +20,8 @@ function Page() {
   const answers = [
     ["Approve", true],
     ["Reject", false],
+    ["Reply", true, words],
+    ["Decline", false, words],
   ];
   return h(
     "main",
@@ -30,9 +32,7 @@ function Page() {
     h("output", { id: "says" }, screen.says),
     h("output", { id: "sentence" }, screen.sentence),
     Array.from({ length: screen.asked }, (_, key) => h("span", { className: "asked", key }, "?")),
-    ...answers.map(([name, answer]) =>
-      h("button", { key: name, disabled: screen.asked === 0, onClick: () => did(front, { answer }) }, name),
-    ),
+    ...answers.map(([name, ...answer]) => h("button", { key: name, onClick: () => did(front, { answer }) }, name)),
     h("input", { value: words, onChange: ({ target }) => setWords(target.value) }),
     h("button", { onClick: send }, "Send"),
     h("button", { onClick: () => did(front, { cancel: true }) }, "Stop"),

@@ -2,7 +2,7 @@
 
 import { opened } from "front";
 import { createInterface } from "node:readline";
-import { truthful } from "ours";
+import { answered, truthful } from "ours";
 import { States } from "./states.js";
 
 const open = new Map();
@@ -12,8 +12,8 @@ process.on("unhandledRejection", (error) => console.error("unhandled rejection",
 function start(name, { api, truth, kept }) {
   states.set(name, new States());
   const changed = ({ state }) => states.get(name).saw(state);
-  const ours = truth ? truthful(fetch) : fetch;
-  open.set(name, opened({ api, conversation: name, fetch: ours, kept, changed }));
+  const ours = truth ? { fetch: truthful(fetch), answered } : { fetch };
+  open.set(name, opened({ api, conversation: name, ...ours, kept, changed }));
 }
 
 const DO = {
@@ -22,7 +22,7 @@ const DO = {
     states.get(name).send();
     void open.get(name).send(text);
   },
-  answer: (name, { approved }) => void open.get(name).answer(approved),
+  answer: (name, { answer }) => void open.get(name).answer(...answer),
   cancel: (name, { api }) => {
     const headers = { "content-type": "application/json" };
     void fetch(`${api}/${encodeURIComponent(name)}/cancel`, { method: "POST", headers, body: "{}" });

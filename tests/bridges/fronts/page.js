@@ -1,6 +1,6 @@
 // What every page of a front end has: where it is told what to show, and what it keeps over a reload.
 
-import { truthful } from "/page/bridge.js";
+import { answered, truthful } from "/page/bridge.js";
 import { States } from "./states.js";
 
 const query = new URLSearchParams(location.search);
@@ -14,7 +14,8 @@ export function begun(opened, changed) {
   const kept = JSON.parse(sessionStorage.getItem(conversation));
   // A bare `fetch` may not lose its window.
   const plain = (...request) => fetch(...request);
-  const front = opened({ api, conversation, fetch: truth ? truthful(plain) : plain, kept, changed });
+  const ours = truth ? { fetch: truthful(plain), answered } : { fetch: plain };
+  const front = opened({ api, conversation, ...ours, kept, changed });
   if (kept !== null) void front.resume();
   return front;
 }
@@ -24,7 +25,7 @@ export function did(front, { send, answer, cancel }) {
     states.send();
     void front.send(send);
   }
-  if (answer !== undefined) void front.answer(answer);
+  if (answer !== undefined) void front.answer(...answer);
   if (cancel) {
     const headers = { "content-type": "application/json" };
     void fetch(`${api}/${encodeURIComponent(conversation)}/cancel`, { method: "POST", headers, body: "{}" });
