@@ -67,8 +67,8 @@ class Front:
         """Its message with what `addToolOutput` makes of the call."""
         (asked,) = self.screen.questions.values()
         data = {"type": "data-question", "id": "ask-1", "data": {**asked, **(question or {})}}
-        part = {"type": "dynamic-tool", "toolName": "x", "toolCallId": "c1", "state": "output-available", **given}
-        return {"id": "task", "role": "assistant", "parts": [data, part]}
+        part = {"type": "dynamic-tool", "toolName": "x", "toolCallId": asked["call_id"], "state": "output-available"}
+        return {"id": "task", "role": "assistant", "parts": [data, {**part, **given}]}
 
 
 @asynccontextmanager
@@ -93,7 +93,7 @@ async def test_what_a_person_says_reaches_the_tool_whose_own_output_takes_its_pl
     journal: MemoryJournal, tool: str, said: str
 ) -> None:
     async with paused(journal, tool) as front:
-        assert (front.screen.sees(), front.screen.calls) == ("question", [["c1", "input-available"]])
+        assert (front.screen.sees(), [state for _, state in front.screen.calls]) == ("question", ["input-available"])
         await front.runs(front.says(output=said))
         assert (front.screen.sees(), SAID) == ("success", [said])
         outputs = [part["output"] for part in front.parts if part["type"] == "tool-output-available"]
@@ -105,7 +105,8 @@ async def test_what_a_person_declines_is_refused_with_its_reason_and_the_tool_is
 ) -> None:
     async with paused(journal, "ask") as front:
         await front.runs(front.says(state="output-error", errorText="None of them"))
-        assert (front.screen.sees(), front.screen.calls, SAID) == ("success", [["c1", "output-denied"]], [])
+        assert (front.screen.sees(), SAID) == ("success", [])
+        assert [state for _, state in front.screen.calls] == ["output-denied"]
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {

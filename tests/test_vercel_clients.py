@@ -21,9 +21,10 @@ from agents_progress.bridges.vercel_parts import Major
 from agents_progress.bridges.vercel_stream import VercelStream
 from agents_progress.view import RunView
 from tests.browser.node import needs_node, node
-from tests.logs import RUN
+from tests.logs import RUN, Log
 from tests.test_vercel_body import chat
 from tests.vercel_logs import (
+    C1,
     DIGEST,
     MAJORS,
     SITUATIONS,
@@ -31,6 +32,7 @@ from tests.vercel_logs import (
     answered,
     asked,
     begin,
+    called,
     choosing,
     say,
     viewed,
@@ -126,7 +128,7 @@ def test_the_answer_of_a_chat_goes_on_in_its_message_and_asks_no_second_time(maj
     case = {"streams": [first.stream(major), second.stream(major)], "approved": decision == "approved"}
     (answer,) = play(major, [case])
     state = "output-available" if decision == "approved" else "output-denied"
-    assert (answer["messages"], answer["calls"], answer["sees"]) == (["user", "assistant"], [["c1", state]], "success")
+    assert (answer["messages"], answer["calls"], answer["sees"]) == (["user", "assistant"], [[C1, state]], "success")
     assert answer["texts"] == ["Let me see.", second.view().text]
     assert [call["body"]["messageId"] if call["body"].get("messageId") else None for call in answer["sent"]] == [
         None,
@@ -148,7 +150,7 @@ def test_what_a_user_says_is_sent_and_gives_way_to_what_the_call_returned(
     (answer,) = play(major, [{**case, "said": "The blue one"}], name)
     assert (answer["before"], answer["sees"], answer["error"]) == (["question"], "success", None)
     state = "output-available" if decision == "approved" else "output-denied"
-    assert (answer["calls"], answer["words"]) == ([["c1", state]], [])
+    assert (answer["calls"], answer["words"]) == ([[C1, state]], [])
     assert answer["texts"] == ["Let me see.", second.view().text]
     (given,) = Vercel(chat, major=major).asked(answer["sent"][1]["body"]).answers
     said = {"text": "The blue one"} if decision == "approved" else {"reason": "The blue one"}
@@ -160,8 +162,27 @@ def test_what_a_user_said_is_no_success_while_it_is_refused_and_can_be_said_anew
     second = Situation("", answered("approved", "clarification").end().check().envelopes, "done", continues=True)
     refused, again = [FOR_WORDS.stream(major), None], [FOR_WORDS.stream(major), None, second.stream(major)]
     stays, goes_on = play(major, [{"streams": refused}, {"streams": again}], name)
-    assert (stays["sees"], stays["calls"], stays["words"]) == ("error", [["c1", "output-available"]], ["c1"])
+    assert (stays["sees"], stays["calls"], stays["words"]) == ("error", [[C1, "output-available"]], [C1])
     assert (goes_on["before"], goes_on["sees"]) == (["question", "error"], "success")
+
+
+@each_release
+def test_what_a_user_says_is_for_the_call_that_asks_though_an_earlier_run_had_one_of_the_same_id(
+    major: Major, name: str
+) -> None:
+    """The newest releases look for a call by its id in the whole chat, and take the first."""
+    earlier = Situation("", called(Log("run-B").start(task_id="task-0")).envelopes, "running").stream(major)
+    told = next(event["toolCallId"] for event in earlier if "toolCallId" in event)
+    part = {"type": "dynamic-tool", "toolName": "look", "toolCallId": told, "input": {}}
+    done = {**part, "state": "output-available", "output": "2 items"}
+    held = [
+        {"id": "u0", "role": "user", "parts": [{"type": "text", "text": "?"}]},
+        {"id": "task-0", "role": "assistant", "parts": [done]},
+    ]
+    second = Situation("", answered("approved", "clarification").end().check().envelopes, "done", continues=True)
+    (answer,) = play(major, [{"streams": [FOR_WORDS.stream(major), second.stream(major)], "held": held}], name)
+    assert (answer["sees"], answer["calls"]) == ("success", [[C1, "output-available"]])
+    assert answer["sent"][1]["body"]["messages"][1]["parts"] == [done]
 
 
 @each_release
@@ -205,7 +226,7 @@ def test_a_chat_that_was_reloaded_sees_all_of_a_task_once(major: Major) -> None:
         cases.append({"streams": [events], "resumes": True, "held": held})
     for answer in play(major, cases):
         assert (answer["messages"], answer["sees"], answer["run"]) == (["user", "assistant"], "success", "done")
-        assert (answer["texts"], answer["calls"]) == (["Let me see.", viewed(log).text], [["c1", "output-available"]])
+        assert (answer["texts"], answer["calls"]) == (["Let me see.", viewed(log).text], [[C1, "output-available"]])
 
 
 @each_major

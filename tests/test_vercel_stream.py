@@ -24,6 +24,7 @@ from agents_progress.messages import MESSAGES
 from agents_progress.view import RunView
 from tests.logs import OUTPUT, RUN, Log, envelope, logs
 from tests.vercel_logs import (
+    C1,
     DIGEST,
     GOLDEN,
     MAJORS,
@@ -188,7 +189,7 @@ def test_a_question_whose_approval_needs_a_text_is_a_call_that_is_left_to_the_cl
     shown = seen(flat(from_start(asked(begin(), kind=kind).end("paused").envelopes)))
     assert (shown.sees(), shown.finish) == ("question", "tool-calls")
     state = "input-available" if wanted in IN_WORDS else "approval-requested"
-    assert (shown.calls, shown.in_words == ["c1"]) == ([["c1", state]], wanted in IN_WORDS)
+    assert (shown.calls, shown.in_words == [C1]) == ([[C1, state]], wanted in IN_WORDS)
 
 
 def test_an_answer_finds_in_the_question_the_id_that_the_approval_of_it_would_have() -> None:
@@ -210,7 +211,7 @@ def test_a_question_that_a_later_run_states_again_is_answered_there() -> None:
 def test_what_a_user_said_is_no_output_of_the_call_once_the_run_goes_on() -> None:
     shown = seen(flat(from_start(asked(begin(), kind="clarification").end("paused").envelopes)))
     shown.answer()
-    assert (shown.calls, shown.sees()) == ([["c1", "output-available"]], "answered")
+    assert (shown.calls, shown.sees()) == ([[C1, "output-available"]], "answered")
     stream, told = VercelStream(7, continues=True), []
     stream.join(RunView(f"{RUN}.2"))
     for step in answered("approved", "clarification").end().check().envelopes:
@@ -242,7 +243,7 @@ def test_the_answer_of_a_client_goes_on_in_the_message_that_the_client_has() -> 
     before = seen(flat(from_start(asked(say(begin())).end("paused").envelopes)))
     after = seen(flat(fed(stream, say(answered("approved"), item_id="m3").end().check().envelopes)), before)
     assert (after.message, after.sees()) == ("task-1", "success")
-    assert after.calls == [["c1", "output-available"]]
+    assert after.calls == [[C1, "output-available"]]
     assert [text for _, text in after.texts] == [OUTPUT, OUTPUT, OUTPUT]
 
 
@@ -252,7 +253,28 @@ def test_a_client_that_knows_nothing_is_told_the_runs_before_a_pause_too() -> No
     shown = seen(stream.join(second_view := viewed(second.envelopes), [viewed(first)]))
     assert second_view.status == "done"
     assert [text for _, text in shown.texts] == ["Let me see. ", OUTPUT]
-    assert (shown.calls, shown.sees(), stream.over) == ([["c1", "output-denied"]], "success", True)
+    assert (shown.calls, shown.sees(), stream.over) == ([[C1, "output-denied"]], "success", True)
+
+
+# Calls.
+
+
+def named_calls(events: list[Event]) -> set[str]:
+    """Every id of a call that the parts hold."""
+    calls = {event["toolCallId"] for event in events if "toolCallId" in event}
+    calls |= {event["id"] for event in events if event["type"] == "data-tool"}
+    found = [event["data"] for event in events if event["type"] in ("data-tool", "data-question", "data-artifact")]
+    return calls | {data.get("inside") or data.get("call_id") for data in found} - {None}
+
+
+def test_a_call_has_the_same_id_in_every_part_and_run_of_its_task_and_another_in_every_other_task() -> None:
+    def log(run_id: str) -> Log:
+        log = asked(Log(run_id).start()).request("c1/c2").request("c3")
+        return log.say("artifact.created", artifact_id="a1", name="x", media_type="text/plain", bytes=1, call_id="c3")
+
+    first, again, other = (named_calls(flat(from_start(log(name).envelopes))) for name in (RUN, f"{RUN}.2", "run-B"))
+    assert first == again == {f"{RUN}:c1", f"{RUN}:c1/c2", f"{RUN}:c3"}
+    assert first.isdisjoint(other)
 
 
 # Endings.

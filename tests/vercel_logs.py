@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from agents_progress.bridges.base import Cut, Event
+from agents_progress.bridges.base import Cut, Event, call_name
 from agents_progress.bridges.vercel_parts import Major
 from agents_progress.bridges.vercel_stream import VercelStream
 from agents_progress.events import Envelope
@@ -21,6 +21,8 @@ from tests.logs import OUTPUT, RUN, USAGE, Log
 GOLDEN = Path(__file__).parent / "golden" / "vercel"
 MAJORS: tuple[Major, ...] = get_args(Major)
 DIGEST = "d" * 64
+C1 = call_name(RUN, "c1")
+"""The call of these logs, as a client is told of it."""
 ERROR = {"code": "model_error", "message": "The model did not answer.", "retryable": True, "phase": "model"}
 
 

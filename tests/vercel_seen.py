@@ -103,9 +103,8 @@ class Seen:
 
     def answer(self) -> None:
         """The user answers what is asked in words: the rule of `addToolOutput`."""
-        for call in self.calls:
-            if call[0] in self.in_words:
-                call[1] = "output-available"
+        for call_id in self.in_words:
+            self.take({"type": "tool-output-available", "toolCallId": call_id})
 
     def sees(self, ended: bool = True) -> Sees:
         """What that says. ``ended`` is whether the stream did: one that simply ends came to rest."""

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from agents_progress.answers import MOST_TEXT, TEXTS, options_offered
 from agents_progress.bridges.ag_ui_events import OURS, Json, noted
-from agents_progress.bridges.base import Event, json_of, question_id, told_of
+from agents_progress.bridges.base import Event, first_run, json_of, question_id, told_of
 from agents_progress.labels import label
 from agents_progress.messages import Language, sentence
 from agents_progress.rows import Activity, Interaction
@@ -201,9 +201,8 @@ class Calls:
     """
 
     def __init__(self, run_id: str, language: Language, earlier: Sequence[RunView] = ()) -> None:
-        stem, dot, number = run_id.rpartition(".")
-        self.restating = bool(dot) and number.isdigit()
-        self.first = stem if self.restating else run_id
+        self.first = first_run(run_id)
+        self.restating = self.first != run_id
         self._run_id = run_id
         self._makers = _makers(earlier)
         self._language: Language = language

@@ -165,6 +165,22 @@ def question_of(text: str) -> Question | None:
     return Question(run_id, interaction_id, digest or None)
 
 
+# The id of a call in other protocols.
+
+
+def first_run(run_id: str) -> str:
+    """The id of the first run of a task, by that of any of its runs."""
+    stem, dot, number = run_id.rpartition(".")
+    return stem if dot and number.isdigit() else run_id
+
+
+def call_name(run_id: str, call_id: str) -> str:
+    """The id under which a call of a run travels: ids of calls repeat in a conversation, and clients look for one in
+    all of it. A run that continues another goes on with the calls of that one.
+    """
+    return f"{first_run(run_id)}:{call_id}"
+
+
 # What both protocols say the same way.
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from agents_progress.answers import TEXTS, Wanted, options_of
-from agents_progress.bridges.base import Cut, is_on_the_web, json_of, question_id, told_of
+from agents_progress.bridges.base import Cut, call_name, is_on_the_web, json_of, question_id, told_of
 from agents_progress.bridges.vercel_parts import (
     AgentPart,
     ArtifactFacts,
@@ -109,11 +109,11 @@ def agent(name: str) -> Part:
     return AgentPart(type="data-agent", id="agent", data={"agent": name})
 
 
-def tool_input(row: Activity, asked: str | None) -> Part:
-    """A call, with what it was asked as JSON text."""
+def tool_input(run_id: str, row: Activity, asked: str | None) -> Part:
+    """A call of a run, with what it was asked as JSON text."""
     part = ToolInput(
         type="tool-input-available",
-        toolCallId=row.activity_id,
+        toolCallId=call_name(run_id, row.activity_id),
         toolName=row.name,
         input=json_of(asked),
         dynamic=True,
@@ -124,15 +124,16 @@ def tool_input(row: Activity, asked: str | None) -> Part:
     return part
 
 
-def tool_result(row: Activity, language: Language) -> Iterator[Part]:
+def tool_result(run_id: str, row: Activity, language: Language) -> Iterator[Part]:
     """What came of a call that was executed, or never will be. A refused one is not told here."""
     part: ToolOutput | ToolError
+    name = call_name(run_id, row.activity_id)
     if row.state == "returned":
         output = row.summary if row.output is None else row.output
-        part = ToolOutput(type="tool-output-available", toolCallId=row.activity_id, output=output, dynamic=True)
+        part = ToolOutput(type="tool-output-available", toolCallId=name, output=output, dynamic=True)
     elif row.state in ("failed", "skipped"):
         why = told_of(row, language)
-        part = ToolError(type="tool-output-error", toolCallId=row.activity_id, errorText=why, dynamic=True)
+        part = ToolError(type="tool-output-error", toolCallId=name, errorText=why, dynamic=True)
     else:
         return
     if row.kind in _ELSEWHERE:
@@ -140,16 +141,17 @@ def tool_result(row: Activity, language: Language) -> Iterator[Part]:
     yield part
 
 
-def tool(row: Activity) -> Part:
+def tool(run_id: str, row: Activity) -> Part:
     """What the tool parts cannot say of a call."""
+    outer = row.activity_id.rpartition("/")[0]
     return ToolPart(
         type="data-tool",
-        id=row.activity_id,
+        id=call_name(run_id, row.activity_id),
         data={
             "title": row.title,
             "kind": row.kind,
             "state": row.state,
-            "inside": row.activity_id.rpartition("/")[0] or None,
+            "inside": call_name(run_id, outer) if outer else None,
             "message": row.message,
             "current": row.current,
             "total": row.total,
@@ -179,7 +181,7 @@ def question(run_id: str, asked: Interaction) -> Part:
             "title": asked.title,
             "tool": asked.tool,
             "kind": asked.kind,
-            "call_id": asked.call_id,
+            "call_id": None if asked.call_id is None else call_name(run_id, asked.call_id),
             "details": asked.details,
             "expires_at": asked.expires_at,
             "approvable": asked.approvable,
@@ -218,6 +220,8 @@ def source(view: RunView, number: int, payload: Payload) -> Part:
 def artifact(view: RunView, payload: Payload) -> Part:
     """A file by its name: its content is not in the journal."""
     data = cast("ArtifactFacts", _only(ArtifactFacts, payload))
+    if "call_id" in data:
+        data["call_id"] = call_name(view.run_id, data["call_id"])
     return ArtifactPart(type="data-artifact", id=f"{view.run_id}/{payload['artifact_id']}", data=data)
 
 

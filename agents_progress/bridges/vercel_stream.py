@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final, TypeAlias, cast
 
 from agents_progress.bridges import vercel_facts as facts
-from agents_progress.bridges.base import CUTS, Cut, Event, question_id, unsaid_of
+from agents_progress.bridges.base import CUTS, Cut, Event, call_name, question_id, unsaid_of
 from agents_progress.bridges.vercel_facts import NOT_CALLS, Item, Payload
 from agents_progress.bridges.vercel_parts import (
     IN_WORDS,
@@ -211,19 +211,19 @@ def _requested(stream: VercelStream, payload: Payload) -> Iterator[Part]:
 
 
 def _moved(stream: VercelStream, payload: Payload) -> Iterator[Part]:
-    yield from map(facts.tool, _row(stream, payload))
+    yield from (facts.tool(stream.view.run_id, row) for row in _row(stream, payload))
 
 
 def _arguments(stream: VercelStream, payload: Payload) -> Iterator[Part]:
     for row in _row(stream, payload):
         if row.open:
-            yield facts.tool_input(row, row.arguments)
+            yield facts.tool_input(stream.view.run_id, row, row.arguments)
 
 
 def _settled(stream: VercelStream, payload: Payload) -> Iterator[Part]:
     for row in _row(stream, payload):
         yield from _result(stream, row)
-        yield facts.tool(row)
+        yield facts.tool(stream.view.run_id, row)
 
 
 def _row(stream: VercelStream, payload: Payload) -> list[Activity]:
@@ -233,26 +233,27 @@ def _row(stream: VercelStream, payload: Payload) -> list[Activity]:
 
 def _call(stream: VercelStream, row: Activity) -> Iterator[Part]:
     """All of a call, as far as it came."""
-    yield facts.tool_input(row, row.arguments)
+    yield facts.tool_input(stream.view.run_id, row, row.arguments)
     yield from _result(stream, row)
-    yield facts.tool(row)
+    yield facts.tool(stream.view.run_id, row)
 
 
 def _result(stream: VercelStream, row: Activity) -> Iterator[Part]:
     if row.state == "rejected":
         yield from _refused(stream, row)
-    yield from facts.tool_result(row, stream.language)
+    yield from facts.tool_result(stream.view.run_id, row, stream.language)
 
 
 def _refused(stream: VercelStream, row: Activity) -> Iterator[Part]:
     """A denied call has an approval in the client's types, and whoever joins later never had it: it is said first."""
     asked = ((run.run_id, each) for run in reversed(stream.runs) for each in run.interactions.values())
     name = next((question_id(run_id, each) for run_id, each in asked if each.call_id == row.activity_id), None)
+    call = call_name(stream.view.run_id, row.activity_id)
     if name is not None:
-        yield ApprovalRequest(type="tool-approval-request", approvalId=name, toolCallId=row.activity_id)
+        yield ApprovalRequest(type="tool-approval-request", approvalId=name, toolCallId=call)
         if stream.major >= 7:
             yield ApprovalResponse(type="tool-approval-response", approvalId=name, approved=False)
-    yield ToolDenied(type="tool-output-denied", toolCallId=row.activity_id)
+    yield ToolDenied(type="tool-output-denied", toolCallId=call)
 
 
 def _handoff(stream: VercelStream, payload: Payload) -> Iterator[Part]:
@@ -364,10 +365,10 @@ def _request(stream: VercelStream, question: Interaction) -> Iterator[Part]:
     row = stream.view.rows.get(question.call_id or "")
     if row is None or not row.open or question.decision is not None or not question.approvable:
         return
-    yield facts.tool_input(row, row.arguments if question.details is None else question.details)
+    yield facts.tool_input(stream.view.run_id, row, row.arguments if question.details is None else question.details)
     if facts.wanted_of(question) not in IN_WORDS:
-        name = question_id(stream.view.run_id, question)
-        yield ApprovalRequest(type="tool-approval-request", approvalId=name, toolCallId=row.activity_id)
+        name, call = question_id(stream.view.run_id, question), call_name(stream.view.run_id, row.activity_id)
+        yield ApprovalRequest(type="tool-approval-request", approvalId=name, toolCallId=call)
 
 
 def _cancelled(stream: VercelStream) -> Iterator[Part]:
