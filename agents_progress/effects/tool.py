@@ -136,7 +136,7 @@ class Tool:
             entry=digest(_KIND, origin.tenant, how, whose, self.name, key),
             arguments=digest(compared),
             name=shown(self.name),
-            key=shown(key),
+            key="" if self.terms.key is None else shown(key),  # else it would be the arguments, for all to read
             scope=shown(whose or ""),
             owner=origin.owner,
             tenant=origin.tenant,
