@@ -786,6 +786,16 @@ def test_terms_that_do_not_fit_the_function_are_refused_where_they_are_written()
         once()(steps)
 
 
+def test_a_key_that_names_the_context_is_refused_before_anything_runs(ledger: MemoryLedger, bank: Bank) -> None:
+    @once(key="{context}-{order}", scope="s", ledger=ledger)
+    def pay(context: RunContextWrapper[None], order: int) -> str:
+        return bank.pay(order)
+
+    with pytest.raises(UsageError, match="names its context"):
+        pay(RunContextWrapper(None), 1)
+    assert bank.paid == []
+
+
 @pytest.mark.parametrize("made", [None, "", 1.5])
 def test_a_key_that_is_none_is_refused(made: Any, ledger: MemoryLedger, bank: Bank) -> None:
     with pytest.raises(UsageError, match="key of pay"):
