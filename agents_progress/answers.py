@@ -162,8 +162,10 @@ def _json(value: object) -> str:
 
 def action_digest(tool: str, arguments: str) -> str:
     """SHA-256 of exactly what is approved: the tool and its arguments, however the JSON was spaced."""
-    with suppress(ValueError):  # a free text, or broken JSON, is digested as it stands
-        arguments = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    with suppress(ValueError, RecursionError):  # a free text, or what is no JSON that can be told, is digested as it is
+        plain = json.dumps(json.loads(arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        plain.encode()
+        arguments = plain
     return hashlib.sha256(json.dumps([tool, arguments], ensure_ascii=False).encode()).hexdigest()
 
 

@@ -18,7 +18,7 @@ from agents_progress.errors import AnswerNotUsed, NotResumableHere
 from agents_progress.journal.base import Journal
 from agents_progress.journal.pauses import Pause
 from agents_progress.keeper import Tenure
-from agents_progress.sealing import plain_text, sealed_text
+from agents_progress.sealing import must_be_sealed, plain_text, sealed_text
 from agents_progress.source import Source
 from agents_progress.telemetry import RunLogger
 from agents_progress.verify import digest
@@ -119,10 +119,12 @@ class Opened:
 
 def opened(pause: Pause, ending: Mapping[str, Any], seal: object) -> Opened:
     """What is in a pause, given the payload of its run's ending. Raises :exc:`NotResumableHere` for a changed one, and
-    for one that is sealed with another key.
+    for one that is sealed with another key, or not at all where there is a seal.
     """
     if digest(pause.body) != ending.get("x", {}).get(LEFT):
         raise NotResumableHere(pause.run_id, "tampered")
+    if must_be_sealed(pause.body, seal):
+        raise NotResumableHere(pause.run_id, "unsealed")
     try:
         body = json.loads(plain_text(pause.body, pause.run_id, seal))
     except Exception as error:  # a seal of the application's own raises what it likes

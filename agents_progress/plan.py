@@ -18,6 +18,7 @@ from agents_progress.journal.rules import accepted
 from agents_progress.messages import Language
 from agents_progress.pausing import Pausing
 from agents_progress.payloads import Parent
+from agents_progress.unicode import name_of
 from agents_progress.verify import Verifier
 
 Sink: TypeAlias = Callable[[Envelope], Awaitable[None] | None]
@@ -119,7 +120,7 @@ class Beginning:
         yield from restated(self.drafts, self.edits)
         actors = self.actor if isinstance(self.actor, Mapping) else dict.fromkeys(self.decisions, self.actor)
         for interaction_id, decision in self.decisions.items():
-            by = {} if (actor := actors.get(interaction_id)) is None else {"actor": actor}
+            by = {} if (actor := actors.get(interaction_id)) is None else {"actor": name_of(actor)}
             edit = self.edits.get(interaction_id)
             edited = {} if edit is None else {"x": {"edited_from": edit.before}}
             yield "approval.resolved", {"interaction_id": interaction_id, "decision": decision, **by, **edited}

@@ -15,6 +15,8 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "tool": "the tool that it asks for is not here; deploy the agent that has it",
     "call_differs": "its stored call is not the one that was asked about; nothing was approved",
     "sealed": "it is sealed, and not with a key that is here; configure the one that it was sealed with",
+    "unsealed": "it is not sealed, as if somebody else had written it; if it is from before there was a key, configure "
+    "Key(..., unsealed=True)",
     "tampered": "what was stored of it was changed since; nothing was approved",
 }
 """Code of a pause that cannot go on in this process."""

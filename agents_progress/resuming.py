@@ -101,12 +101,15 @@ async def resumed(function: Callable[..., Any], options: Options, run_id: str, a
         questions, answer.approve, answer.reject, answer.actor, answer.arguments, answer.text, answer.reason
     )
     _require_shown(found.carried, replies, answer.digest)
+    arguments = found.kept.arguments
+    again = _pausing(function, options, lambda: arguments)
     for name, reply in replies.items():
         refuse_actor(found.answerers.get(name), reply.actor)
+        again.refuse(questions[name].tool, reply.actor)  # who might answer then, and may now
         refuse(questions[name], reply)
     if edits := edits_of(questions, replies):
         found = await _edited(run_id, found, edits)
-    plan = _plan(options, function, journal, row, found).continued(later_id)
+    plan = _plan(options, function, journal, row, again).continued(later_id)
     return _going_on(plan, options, run_id, found, replies, edits)
 
 
@@ -205,13 +208,12 @@ def _require_shown(carried: Carried, decisions: Mapping[str, Reply], shown: str 
         raise AnswerNotUsed("digest_differs")
 
 
-def _plan(options: Options, function: Callable[..., Any], journal: Journal, row: RunRow, found: Loaded) -> Plan:
+def _plan(options: Options, function: Callable[..., Any], journal: Journal, row: RunRow, again: Pausing) -> Plan:
     """The plan of the run that goes on: its task, its title and whose it is are those of the paused one."""
-    arguments, whose = found.kept.arguments, row.origin
+    whose = row.origin
     plan = options.plan(function, run_id=row.run_id, task_id=row.task_id, journal=journal)
     origin = Origin(owner=whose.owner, tenant=whose.tenant, labels=whose.labels)
-    pausing = _pausing(function, options, lambda: arguments)
-    return replace(plan, title=row.title or plan.title, origin=origin, pausing=pausing)
+    return replace(plan, title=row.title or plan.title, origin=origin, pausing=again)
 
 
 def _going_on(

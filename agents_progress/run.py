@@ -30,7 +30,7 @@ from agents_progress.payloads import CancelAnswer, CancelMode, Decision
 from agents_progress.plan import Beginning, Plan
 from agents_progress.source import CancelledPause, Drafts, Source
 from agents_progress.telemetry import RunLogger
-from agents_progress.unicode import valid
+from agents_progress.unicode import name_of, valid
 from agents_progress.view import RunView
 
 
@@ -139,6 +139,7 @@ class Run:
         ``actor`` is who asks.
         """
         self._same_loop()
+        actor = None if actor is None else name_of(actor)
         if self.continued is not None:
             return self.continued.cancel(mode, actor)
         if self.outcome is not None and self.outcome.kind == "paused" and self.source is not None:

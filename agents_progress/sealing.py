@@ -32,16 +32,20 @@ class Seal(Protocol):
 class Key:
     """The first of some keys seals, each of them opens, so that keys can be changed. A key is 32 bytes in base64.
 
+    What was stored without a seal is refused, as whoever can write to the store could have put it there; ``unsealed``
+    takes it too, while something from before there was a key still waits.
+
     Raises :exc:`UsageError` for what is no key, and :exc:`SealExtraMissing`.
     """
 
-    def __init__(self, *keys: str) -> None:
+    def __init__(self, *keys: str, unsealed: bool = False) -> None:
         try:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         except ImportError as error:
             raise SealExtraMissing("sealing needs cryptography; install agents-progress[sealed]") from error
         if not keys:
             raise UsageError("give at least one key; Key.new() makes one")
+        self.unsealed = unsealed
         self._ciphers: list[Any] = [AESGCM(_decoded(key)) for key in keys]
 
     def __repr__(self) -> str:
@@ -84,6 +88,12 @@ def sealed_text(text: str, about: str, seal: object) -> str:
     if not isinstance(seal, Seal):
         return text
     return _MARK + base64.b64encode(seal.seal(text.encode(), about.encode())).decode()
+
+
+def must_be_sealed(stored: str, seal: object) -> bool:
+    """Whether a stored text is not sealed, where only a sealed one may be used."""
+    takes = isinstance(seal, Key) and seal.unsealed
+    return isinstance(seal, Seal) and not takes and not stored.startswith(_MARK)
 
 
 def plain_text(stored: str, about: str, seal: object) -> str:

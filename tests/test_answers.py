@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from agents_progress import Disclosure, progress
-from agents_progress.answers import MOST_ARGUMENTS, MOST_TEXT, TEXTS, Kind, Reply, options_of, refuse
+from agents_progress.answers import MOST_ARGUMENTS, MOST_TEXT, TEXTS, Kind, Reply, action_digest, options_of, refuse
 from agents_progress.errors import AnswerNotUsed, UsageError
 from agents_progress.reasons import ANSWERS_NOT_USED
 from agents_progress.rows import Interaction
@@ -107,3 +107,12 @@ def test_a_choice_without_options_or_whose_options_nobody_sees_is_refused_where_
     with pytest.raises(UsageError, match="nobody is shown the options of pick"):
         progress(choices={"pick": "slots"})
     progress(choices={"pick": "slots"}, disclosure=Disclosure(approval_details=["pick"]))
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"a": "\\ud800"}', "[" * 100_000, '{"a": ' * 5000 + "1" + "}" * 5000, "1" * 5000, "{"]
+)
+def test_what_is_no_json_that_can_be_told_has_a_digest_of_its_own(arguments: str) -> None:
+    digest = action_digest("pay", arguments)
+    assert digest == action_digest("pay", arguments)
+    assert digest not in (action_digest("pay", f"{arguments} "), action_digest("give", arguments))

@@ -124,6 +124,13 @@ def test_a_question_that_is_not_asked_and_a_run_that_is_not_there_are_said(store
     refused(command("cancel", "nobody", "--journal", store.url), "holds no run nobody")
 
 
+def test_an_actor_in_another_encoding_is_told_as_far_as_it_can_be(store: Store, command: Command) -> None:
+    run_id = store.paused()
+    assert command("cancel", run_id, "--actor", "Jos\udce9", "--journal", store.url)[:2] == (0, "accepted\n")
+    log = store.ask(lambda journal: stored(journal, f"{run_id}.2"))
+    assert (log.ending["outcome"], log.ending["requested_by"]) == ("cancelled", "Jos\ufffd")
+
+
 def test_a_paused_run_is_cancelled_at_once_although_its_owner_is_gone(store: Store, command: Command) -> None:
     run_id = store.paused()
     assert command("cancel", run_id, "--actor", "mei", "--journal", store.url)[:2] == (0, "accepted\n")

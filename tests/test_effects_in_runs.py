@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,28 @@ async def test_a_tool_that_took_too_long_may_have_had_its_effect(ledger: Ledger)
     run = started(agent, owner="ada")
     assert (await run).kind == "succeeded"
     assert [(row.state, row.note) for row in run.view.activities] == [("failed", "effect_uncertain")]
-    assert [entry.effect.key for entry in ledger.entries(state="uncertain")] == ['{"order":1}']
+    assert [entry.effect.name for entry in ledger.entries(state="uncertain")] == ["refund"]
+
+
+async def test_nothing_that_is_used_after_it_hides_what_may_have_happened(ledger: Ledger) -> None:
+    @once(ledger=ledger, key="{order}")
+    async def pays(order: int) -> str:
+        raise ConnectionError
+
+    @once(ledger=ledger, key="{order}")
+    async def tells(order: int) -> str:
+        return "told"
+
+    @function_tool
+    async def settle(order: int) -> str:
+        with suppress(Exception):
+            await pays(order)
+        return await tells(order)
+
+    turns = [turn(call("settle", {"order": 1})), turn(call("settle", {"order": 1})), turn(text("Well."))]
+    run = started(scripted(*turns, tools=[settle]), owner="ada")
+    await run
+    assert [(row.state, row.note) for row in run.view.activities] == [("failed", "effect_uncertain")] * 2
 
 
 async def test_an_uncertain_effect_ends_a_run_whose_tool_lets_its_errors_out(ledger: Ledger) -> None:

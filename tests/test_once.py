@@ -29,10 +29,12 @@ from agents_progress.effects.entry import (
     Uncertain,
     erased,
 )
+from agents_progress.effects.keys import canonical, digest
 from agents_progress.effects.ledger import Ledger
 from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.ledger.sqlite import SQLiteLedger
 from agents_progress.effects.once import effect_key, once, worded
+from agents_progress.effects.shown import fields
 from agents_progress.effects.words import TOLD
 from agents_progress.errors import (
     EffectBusy,
@@ -248,6 +250,21 @@ def test_a_second_call_gets_the_stored_output_and_another_one_runs(kind: str, le
     pay = tool_of(kind, bank.pay, ledger=ledger)
     assert [pay(1), pay(1), pay(2)] == ["paid 1", "paid 1", "paid 2"]
     assert [order for order, _ in bank.paid] == [1, 2]
+
+
+@pytest.mark.parametrize(("key", "shown"), [(None, ""), ("o-{order}", "o-7"), (lambda given: "mine", "mine")])
+def test_an_entry_shows_the_key_that_was_chosen_and_never_arguments_or_outputs(
+    key: Any, shown: str, ledger: MemoryLedger
+) -> None:
+    @once(scope="s", ledger=ledger, key=key)
+    def pay(order: int, note: str) -> str:
+        return "secret output"
+
+    assert pay(7, "secret note") == pay(7, "secret note")
+    entry = only(ledger)
+    assert entry.effect.key == shown
+    assert "secret" not in repr(entry) + repr(ledger.begin(entry.effect))
+    assert "secret" not in repr(fields(entry, 0.0))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -677,7 +694,7 @@ def test_a_scope_may_come_from_the_tools_context_which_is_no_argument(ledger: Me
     for shop in ("a", "b", "a"):
         assert pay(RunContextWrapper({"shop": shop}), 1) == "paid 1"
     assert len(bank.paid) == 2
-    assert {entry.effect.key for entry in ledger.entries()} == {'{"order":1}'}
+    assert {entry.effect.arguments for entry in ledger.entries()} == {digest(canonical({"order": 1}))}
 
 
 def test_an_effect_of_nobody_is_refused(ledger: MemoryLedger, bank: Bank) -> None:
@@ -767,6 +784,16 @@ def test_terms_that_do_not_fit_the_function_are_refused_where_they_are_written()
         once(reconcile=ask)(pay)
     with pytest.raises(NotDecoratable):
         once()(steps)
+
+
+def test_a_key_that_names_the_context_is_refused_before_anything_runs(ledger: MemoryLedger, bank: Bank) -> None:
+    @once(key="{context}-{order}", scope="s", ledger=ledger)
+    def pay(context: RunContextWrapper[None], order: int) -> str:
+        return bank.pay(order)
+
+    with pytest.raises(UsageError, match="names its context"):
+        pay(RunContextWrapper(None), 1)
+    assert bank.paid == []
 
 
 @pytest.mark.parametrize("made", [None, "", 1.5])

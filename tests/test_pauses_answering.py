@@ -270,3 +270,37 @@ async def test_the_same_answers_again_are_refused_unless_that_is_what_is_asked_f
             await asking.answer_all(journal, row, [given[0], other], within=5, again=True)
     await run.continued
     assert DONE == ["danger", "minor"]
+
+
+async def test_who_may_answer_now_counts_besides_who_might_when_it_was_asked(journal: Journal) -> None:
+    options: dict[str, Any] = {"journal": journal, "keep_pauses": True}
+    run = work_of(asks("danger"), answerers=["mei", "eve"], **options)()
+    await run
+    await run.closed()
+    for now, actor in ((["mei"], "eve"), (["mei", "bo"], "bo")):
+        with pytest.raises(AnswerNotUsed, match="not_allowed"):
+            await work_of(turn(text("ok")), answerers=now, **options).resume(run.id, approve="all", actor=actor)
+    later = await work_of(turn(text("ok")), answerers=["mei"], **options).resume(run.id, approve="all", actor="mei")
+    assert (await later).kind == "succeeded"
+    assert DONE == ["danger"]
+
+
+@pytest.mark.parametrize("actor", ["Jos\udce9", "x" * 600], ids=["what a terminal made of it", "too long"])
+@pytest.mark.parametrize("decision", ["approved", "cancelled"])
+async def test_an_actor_whose_name_no_event_can_hold_uses_nothing_up(
+    journal: Journal, actor: str, decision: str
+) -> None:
+    run = work_of(asks("danger"), turn(text("ok")), journal=journal)()
+    await run
+    await run.closed()
+    if decision == "approved":
+        later = run.resume(approve="all", actor=actor)
+    else:
+        assert run.cancel(actor=actor) == "accepted"
+        assert run.continued is not None
+        later = run.continued
+    assert (await later).kind == ("succeeded" if decision == "approved" else "cancelled")
+    await later.closed()
+    (said,) = (await log_of(later)).of("approval.resolved")
+    assert said["actor"] == ("Jos\ufffd" if len(actor) < 512 else "x" * 512)
+    assert not (await stored(journal, later.id)).view.issues

@@ -250,6 +250,12 @@ async def test_a_grant_that_was_cancelled_is_not_revived() -> None:
     assert not await later.revoke(world.grant, "ann")
 
 
+@pytest.mark.parametrize("until", [float("nan"), True, "tomorrow", None])
+def test_a_grant_has_an_end(until: Any) -> None:
+    with pytest.raises(UsageError, match="until of a grant"):
+        Grant("g", "ada", {"doc/*"}, {"rename"}, until)
+
+
 async def test_a_grant_with_other_content_under_the_same_revision_is_refused() -> None:
     world = World()
     await world.received()

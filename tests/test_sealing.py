@@ -32,6 +32,16 @@ async def journal(tmp_path: Path) -> AsyncIterator[Journal]:
     await journal.close()
 
 
+class Own:
+    """A seal of the application's own."""
+
+    def seal(self, plain: bytes, about: bytes) -> bytes:
+        return plain
+
+    def unseal(self, sealed: bytes, about: bytes) -> bytes:
+        return sealed
+
+
 def work_of(journal: Journal, seal: Any, *turns: Any) -> Decorated[...]:
     @progress(journal=journal, keep_pauses=seal)
     def work(what: str) -> RunResultStreaming:
@@ -58,10 +68,18 @@ async def test_a_sealed_pause_tells_nothing_and_goes_on_with_its_key(journal: Jo
     assert (await later).kind == "succeeded"
 
 
-async def test_a_pause_from_before_there_was_a_key_still_goes_on(journal: Journal) -> None:
+async def test_a_pause_that_is_not_sealed_goes_on_where_there_is_a_key_only_if_the_key_says_so(
+    journal: Journal,
+) -> None:
     run = work_of(journal, True, turn(call("danger", {})))("go")
     await run
-    later = await work_of(journal, Key(Key.new()), turn(text("ok"))).resume(run.id, approve="all")
+    await run.closed()
+    for seal in (Key(Key.new()), Own()):
+        with pytest.raises(NotResumableHere, match="not sealed") as refused:
+            await work_of(journal, seal, turn(text("ok"))).resume(run.id, approve="all")
+        assert refused.value.code == "unsealed"
+    before = Key(Key.new(), unsealed=True)
+    later = await work_of(journal, before, turn(text("ok"))).resume(run.id, approve="all")
     assert (await later).kind == "succeeded"
 
 

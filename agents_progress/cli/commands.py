@@ -29,6 +29,7 @@ from agents_progress.effects.reactions.entry import State as ReactionState
 from agents_progress.journal import DEFAULT_URL
 from agents_progress.messages import LANGUAGES, Status
 from agents_progress.payloads import CancelMode
+from agents_progress.unicode import name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ _JOURNAL: Final = _option(
     "--journal", metavar="URL", default=DEFAULT_URL, help=f"where the runs are (default: {DEFAULT_URL})"
 )
 _OUTPUT: Final = _option("--output", "-o", metavar="FILE", help="write a new file instead")
-_ACTOR: Final = _option("--actor", default=ACTOR, metavar="NAME", help=f"who decides (default: {ACTOR})")
+_ACTOR: Final = _option("--actor", type=name_of, default=ACTOR, metavar="NAME", help=f"who decides (default: {ACTOR})")
 _JSON: Final = _option("--json", action="store_true", help="print JSON")
 
 
@@ -292,7 +293,7 @@ COMMANDS: Final = (
             _option("entry", metavar="ENTRY", help="the first 8 or more digits that `effects` lists"),
             _found_out,
             _option("--output", metavar="JSON", help="what the tool is to return for it (default: null)"),
-            _option("--by", required=True, metavar="NAME", help="who found it out"),
+            _option("--by", type=name_of, required=True, metavar="NAME", help="who found it out"),
             _JOURNAL,
         ),
     ),

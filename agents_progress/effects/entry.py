@@ -37,7 +37,8 @@ class Effect:
     """One call of a tool that must have its effect once: what it is, whose, and who asks.
 
     ``entry`` is the digest of tenant, scope, tool and key: calls with the same one are the same effect. ``arguments``
-    is the digest of what it is to do. The rest is for people and for erasure.
+    is the digest of what it is to do. The rest is for people and for erasure; ``key`` is empty where all arguments are
+    the key, as these are not for people.
     """
 
     entry: str
@@ -67,7 +68,7 @@ class Entry:
     settled: Settled | None = None
     settled_at: float | None = None
     settled_by: str | None = None
-    output: str | None = None
+    output: str | None = field(default=None, repr=False)
     erased: bool = False
 
     def state(self, now: float) -> State:
@@ -99,7 +100,7 @@ class Begun:
 class Stored:
     """It happened before. ``output`` is None when that is not known any more."""
 
-    output: str | None
+    output: str | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ class Tool:
             entry=digest(_KIND, origin.tenant, how, whose, self.name, key),
             arguments=digest(compared),
             name=shown(self.name),
-            key=shown(key),
+            key="" if self.terms.key is None else shown(key),  # else it would be the arguments, for all to read
             scope=shown(whose or ""),
             owner=origin.owner,
             tenant=origin.tenant,
@@ -149,10 +149,18 @@ class Tool:
         key = self.terms.key
         if key is None:
             return compared
-        made = key.format_map(arguments) if isinstance(key, str) else key(arguments)
+        made = self._filled(key, arguments) if isinstance(key, str) else key(arguments)
         if not isinstance(made, str | int) or made == "":
             raise UsageError(f"the key of {self.name} is a text or a number, and not {type(made).__name__} or empty")
         return str(made)
+
+    def _filled(self, template: str, arguments: Arguments) -> str:
+        try:
+            return template.format_map(arguments)
+        except KeyError:  # all other names were checked
+            raise UsageError(
+                f"the key {template!r:.80} of {self.name} names its context, which is no argument"
+            ) from None
 
     def _scope(self, context: Any, origin: Origin) -> tuple[str, str | None]:
         """Whose effect it is: who said so, and the text."""

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from agents_progress.disclosure import Draft
+from agents_progress.errors import EffectBusy, EffectConflict, EffectErased, EffectUncertain
 from agents_progress.sdk import compat, verdicts
+from agents_progress.sdk.calls import REUSED
 from agents_progress.sdk.steps import Drafts
 from agents_progress.sdk.translate import Translator
 from agents_progress.unicode import name_of
@@ -28,10 +30,12 @@ class Observer:
         return self._tool_spans.get(id(span))
 
     def mark_effect(self, span: object, word: str) -> None:
-        """What the ledger said to the tool whose tracing span this is, from whichever thread."""
-        call_id = self._tool_spans.get(id(span))
+        """What the ledger said to the tool whose tracing span this is, from whichever thread. Of several effects that
+        one call had, the row says the worst.
+        """
+        call_id, effects = self._tool_spans.get(id(span)), self._translator.calls.effects
         if call_id is not None:
-            self._translator.calls.effects[call_id] = word
+            effects[call_id] = max(effects.get(call_id, word), word, key=_EVER_WORSE.index)
 
     def observe(self, name: str, args: tuple[Any, ...]) -> Iterator[Draft]:
         """The drafts of one hook call; often none. A fault in making them belongs to whoever writes them."""
@@ -87,6 +91,16 @@ class Observer:
 
 
 _UNFINISHED: Final = frozenset({"failed", "incomplete", "cancelled"})
+
+_EVER_WORSE: Final = (
+    REUSED,
+    "tool_error",
+    EffectErased.code,
+    EffectConflict.code,
+    EffectBusy.code,
+    EffectUncertain.code,
+)
+"""What the ledger may say to a tool: last what may have happened, which nothing else must hide."""
 
 _OBSERVERS: Final[Mapping[str, Callable[[Observer, tuple[Any, ...]], Drafts]]] = {
     "on_llm_start": Observer._on_llm_start,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
+from math import isnan
 from typing import Any, Final
 
 from agents_progress.effects.keys import digest
@@ -36,7 +37,7 @@ class Grant:
             if isinstance(given, str) or not given or not all(isinstance(one, str) and one for one in given):
                 raise UsageError(f"{name} of a grant are names; write {{'...'}}, with at least one in it")
             object.__setattr__(self, name, frozenset(given))
-        if isinstance(self.until, bool) or not isinstance(self.until, int | float):
+        if isinstance(self.until, bool) or not isinstance(self.until, int | float) or isnan(self.until):
             raise UsageError("until of a grant is a time in seconds since 1970")
         if type(self.revision) is not int or self.revision < 1:
             raise UsageError("the revision of a grant is a number from 1")

@@ -147,17 +147,22 @@ class Worker:
             await self._let_go(after, None)
 
     async def _what_to_do_about(self, entry: Entry, reaction: Reaction) -> Act | None:
-        """None while there is no news of an uncertain one; then no run is written either. A target that cannot be
-        asked says nothing: only one that has no receipt lets it be submitted again.
+        """None while there is no news of an uncertain one; then no run is written either."""
+        arrived = await self._arrived(reaction, entry)
+        if arrived is not False:
+            return partial(self._confirm, reaction) if arrived else None
+        (_, now) = await self._asked(lambda: self._store.look(entry.task_id))
+        return partial(self._submit, reaction) if rules.may_resubmit(entry, reaction.resubmit_after, now) else None
+
+    async def _arrived(self, reaction: Reaction, entry: Entry) -> bool | None:
+        """Whether the target has a receipt. None when it cannot be asked, which says nothing: only one that has none
+        lets it be submitted again.
         """
         try:
-            if await _receipt(reaction, entry) is not None:
-                return partial(self._confirm, reaction)
+            return await _receipt(reaction, entry) is not None
         except Exception as error:  # noqa: BLE001 - the application's own
             logger.warning("reaction %s: no receipt: %s", entry.task_id, type(error).__name__)
             return None
-        (_, now) = await self._asked(lambda: self._store.look(entry.task_id))
-        return partial(self._submit, reaction) if rules.may_resubmit(entry, reaction.resubmit_after, now) else None
 
     # The steps.
 
@@ -200,7 +205,7 @@ class Worker:
             return after
         if time.monotonic() - asked > self._store.lease_s and await self._asked(lambda: self._lost(entry)):
             raise _Taken  # this process was frozen, and somebody else is at it
-        if entry.state == "approved" and entry.submits and not await self._is_absent(reaction, after):
+        if entry.state == "approved" and entry.submits and await self._arrived(reaction, after) is not False:
             return await self._confirm(reaction, after, steps)  # somebody said that it did not arrive
         steps.begun(SUBMIT)
         acknowledged = await self._submitted(reaction, after)
@@ -210,14 +215,6 @@ class Worker:
         if not acknowledged:  # then only the receipt tells
             steps.over(SUBMIT, None if after.state == "done" else UNCERTAIN)
         return after
-
-    async def _is_absent(self, reaction: Reaction, entry: Entry) -> bool:
-        """Whether the target says that nothing arrived. One that cannot be asked says nothing."""
-        try:
-            return await _receipt(reaction, entry) is None
-        except Exception as error:  # noqa: BLE001 - the application's own
-            logger.warning("reaction %s: no receipt: %s", entry.task_id, type(error).__name__)
-            return False
 
     async def _submitted(self, reaction: Reaction, entry: Entry) -> bool:
         try:
