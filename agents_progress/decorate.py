@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from agents.result import RunResultStreaming
 
@@ -29,6 +29,7 @@ from agents_progress.sdk.source import StreamedSource
 from agents_progress.source import Source
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -45,6 +46,17 @@ class Decorated(Generic[P]):
         """What was decided about its runs."""
         return self._options
 
+    @overload
+    def __get__(self, instance: None, owner: type) -> Decorated[P]: ...
+    @overload
+    def __get__(self: Decorated[Concatenate[Any, Q]], instance: object, owner: type | None = None) -> Decorated[Q]: ...
+
+    def __get__(self, instance: object, owner: type | None = None) -> Decorated[...]:
+        """The method of an object or of a class, bound as Python binds what was decorated."""
+        bind = getattr(self._function, "__get__", None)
+        bound = self._function if bind is None else bind(instance, owner)
+        return self if bound is self._function else Decorated(bound, self._options)
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Run:
         """Start the run in the running loop.
 
@@ -55,7 +67,7 @@ class Decorated(Generic[P]):
             return self._function(*args, **kwargs)  # type: ignore[no-any-return]
         compat.require_supported()
         _require_loop(self._function)
-        _refuse_exclusive(self._options, f"`await {self._function.__name__}.start(...)`")
+        _refuse_exclusive(self._options, f"`await {_name(self._function)}.start(...)`")
         return self._begun(self._options.plan(self._function, parent=_parent()), args, kwargs)
 
     async def reserve(self, ttl: float) -> str:
@@ -164,7 +176,7 @@ class Decorated(Generic[P]):
             pass
         else:
             raise NoEventLoop(
-                f"run_sync needs a thread without a loop; write `await {self._function.__name__}(...)` here"
+                f"run_sync needs a thread without a loop; write `await {_name(self._function)}(...)` here"
             )
 
         async def main() -> Outcome:
@@ -194,6 +206,7 @@ class Progress:
 
     def __call__(self, function: Callable[..., Any] | None = None, /, **options: Unpack[Given]) -> Any:
         """Wrap a function, sync or async, that returns the result of ``Runner.run_streamed``. Its body stays as it is.
+        A method will do, and so will what ``@classmethod`` or ``@staticmethod`` made, with ``@progress`` above it.
 
         Options, all by keyword: ``journal`` (a URL or a Journal), ``verify``, ``verify_timeout`` (seconds),
         ``disclosure``, ``approve_blind`` (names of tools whose calls a person may approve without being shown their
@@ -244,9 +257,14 @@ class _Decorator:
     def __call__(self, function: Callable[P, RunResultStreaming], /) -> Decorated[P]: ...
 
     def __call__(self, function: Callable[..., Any], /) -> Any:
+        if not callable(function) and not isinstance(function, classmethod):
+            raise NotDecoratable(
+                f"@progress takes a function that returns Runner.run_streamed(...), not {type(function).__name__}; "
+                "put it on that function, and give its options by name"
+            )
         if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
             raise NotDecoratable(
-                f"{function.__name__} is a generator; @progress takes a function that returns "
+                f"{_name(function)} is a generator; @progress takes a function that returns "
                 "Runner.run_streamed(...), @progress.inside an async generator that reads the stream itself"
             )
         return Decorated(function, self._options)
@@ -309,6 +327,10 @@ async def _nothing() -> Source:
     raise NotAStreamedResult("the function raised; there is no run")
 
 
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 def _refuse_exclusive(options: Options, instead: str) -> None:
     if options.exclusive is not None:
         raise UsageError(f"an exclusive run asks the journal before anything is executed; use {instead}")
@@ -319,8 +341,8 @@ def _require_loop(function: Callable[..., Any]) -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         raise NoEventLoop(
-            f"no running event loop: call {function.__name__} inside one, "
-            f"or use {function.__name__}.run_sync(...) in a script"
+            f"no running event loop: call {_name(function)} inside one, "
+            f"or use {_name(function)}.run_sync(...) in a script"
         ) from None
 
 
@@ -330,9 +352,9 @@ def _refuse_other_results(returned: Any, function: Callable[..., Any]) -> None:
     kind = type(returned).__name__
     if kind in ("RealtimeSession", "RealtimeRunner", "VoicePipeline", "StreamedAudioResult"):
         raise NotDecoratable(
-            f"{function.__name__} returned a {kind}; realtime and voice runs have no ending to decide here"
+            f"{_name(function)} returned a {kind}; realtime and voice runs have no ending to decide here"
         )
     raise NotAStreamedResult(
-        f"{function.__name__} returned {kind}; return the result of Runner.run_streamed(...), or use @progress.inside "
+        f"{_name(function)} returned {kind}; return the result of Runner.run_streamed(...), or use @progress.inside "
         "for a function that reads the stream itself"
     )

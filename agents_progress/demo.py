@@ -33,7 +33,8 @@ WORDS: Final[dict[Language, dict[str, str]]] = {
         "shelf": "shelf",
         "due": "No cup of this kind is left. I can refund the 12 EUR once a person has approved it.",
         "asks": "The run waits for a person: refund with {details}?\nThe demo answers in your place: approved.",
-        "answer": f"Order 4711: 12 EUR refunded, receipt {RECEIPT}.",
+        "answer": f"Order 4711: {{eur}} EUR refunded, receipt {RECEIPT}.",
+        "refused": "Order 4711: nothing was refunded.",
         "keeps": "Every event is kept in {journal}. Look at it again:",
         "forgets": "This journal was in memory and is gone. After a demo without --journal, try:",
     },
@@ -43,7 +44,8 @@ WORDS: Final[dict[Language, dict[str, str]]] = {
         "shelf": "货架",
         "due": "同款已经没有了。经人批准之后，我可以退还 12 EUR。",
         "asks": "运行正在等待人工答复：以 {details} 退款？\n演示程序替您回答：批准。",
-        "answer": f"订单 4711：已退款 12 EUR，收据 {RECEIPT}。",
+        "answer": f"订单 4711：已退款 {{eur}} EUR，收据 {RECEIPT}。",
+        "refused": "订单 4711：没有退款。",
         "keeps": "所有事件都保存在 {journal}。可以再看一遍：",
         "forgets": "这个日志只在内存里，现在已经没有了。不带 --journal 运行演示之后，可以试试：",
     },
@@ -63,18 +65,18 @@ async def main(journal_url: str, fast: bool = False, language: Language = "en", 
     """Play the demo into a journal and give its exit code: 0 when the check accepted the answer, 1 otherwise.
 
     With ``ask`` the person at the terminal answers its question; otherwise it answers by itself.
-
     It takes about nine seconds, with ``fast`` less than one. A journal that cannot be used is refused at once.
     """
     words, unit = WORDS[language], 0.0 if fast else 1.0
+    refunds: list[int] = []
     journal = open_journal(journal_url)
     try:
         await journal.runs(limit=1)  # nothing is opened before its first use
-        clerk = _clerk(words, unit)
+        clerk = _clerk(words, unit, refunds)
 
         @progress(
             journal=journal,
-            verify=matches(rf".*4711.*12 EUR.*{RECEIPT}.*"),
+            verify=matches(rf".*4711.* EUR.*{RECEIPT}.*"),
             disclosure=Disclosure(approval_details=["refund"]),  # what is asked must be seen
             titles=TITLES[language],
             language=language,
@@ -97,7 +99,7 @@ async def main(journal_url: str, fast: bool = False, language: Language = "en", 
     return 0 if outcome.accepted else 1
 
 
-def _clerk(words: dict[str, str], unit: float) -> Agent[Any]:
+def _clerk(words: dict[str, str], unit: float, refunds: list[int]) -> Agent[Any]:
     @function_tool
     async def look_up_order(number: int) -> str:
         await asyncio.sleep(unit)
@@ -113,23 +115,22 @@ def _clerk(words: dict[str, str], unit: float) -> Agent[Any]:
     @function_tool(needs_approval=True)
     async def refund(order: int, eur: int) -> str:
         await asyncio.sleep(unit)
+        refunds.append(eur)
         return f"receipt {RECEIPT}"
 
-    script = ScriptedAPI(_script(words, unit))
-    return Agent("Clerk", model=script.model(), tools=[look_up_order, check_stock, refund])
+    model = ScriptedAPI(_script(words, unit, refunds)).model()
+    return Agent("Clerk", model=model, tools=[look_up_order, check_stock, refund])
 
 
-def _script(words: dict[str, str], unit: float) -> Iterator[Turn]:
+def _script(words: dict[str, str], unit: float, refunds: list[int]) -> Iterator[Turn]:
     def spoken(sentence: str) -> Any:
-        parts: list[Any] = []
-        for at in range(0, len(sentence), 4):
-            parts += sentence[at : at + 4], pause(0.06 * unit)
-        return text(*parts)
+        pieces = (sentence[at : at + 4] for at in range(0, len(sentence), 4))
+        return text(*(part for piece in pieces for part in (piece, pause(0.06 * unit))))
 
     look_ups = call("look_up_order", {"number": 4711}), call("check_stock", {"product": "blue cup"})
     yield turn(spoken(words["looking"]), *look_ups)
     yield turn(spoken(words["due"]), call("refund", {"order": 4711, "eur": 12}))
-    yield turn(spoken(words["answer"]))
+    yield turn(spoken(words["answer"].format(eur=refunds[0]) if refunds else words["refused"]))
 
 
 def _farewell(words: dict[str, str], journal_url: str, run_id: str) -> str:

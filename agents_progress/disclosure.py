@@ -76,6 +76,16 @@ class Disclosure:
             names = getattr(self, what)
             if isinstance(names, str) and names != "all":
                 raise UsageError(f"{what}={names!r} names no list of tools; write [{names!r}], or 'all'")
+            if not isinstance(names, Collection):
+                raise UsageError(f"{what} is a list of tools, or 'all', not {names!r:.80}")
+        if isinstance(self.mask, str) or not isinstance(self.mask, Collection):
+            raise UsageError("mask is a list of texts and compiled patterns; write one as [...]")
+        for each in self.mask:
+            if not isinstance(each, str | re.Pattern):
+                raise UsageError(f"mask holds texts and compiled patterns, not {type(each).__name__}")
+        for what in ("hold", "max_chars"):
+            if not isinstance(number := getattr(self, what), int):
+                raise UsageError(f"{what} is a number of characters, not {number!r:.80}")
 
 
 @dataclass(slots=True)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
+from agents_progress.errors import UsageError
+
 Status: TypeAlias = Literal[
     "accepted",
     "running",
@@ -57,6 +59,12 @@ ROWS: Final[dict[int, dict[Language, str]]] = {
 """What each row of the ending table found, by its number."""
 
 LANGUAGES: Final[tuple[Language, ...]] = ("en", "zh")
+
+
+def refuse_unspoken(language: str) -> None:
+    """Raise :exc:`UsageError` for a language that has no sentences here."""
+    if language not in LANGUAGES:
+        raise UsageError(f"language {language!r:.80} is not spoken here; choose of {', '.join(LANGUAGES)}")
 
 
 def sentence(status: Status, language: Language = "en") -> str:

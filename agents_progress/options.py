@@ -19,7 +19,7 @@ from agents_progress.disclosure import Disclosure
 from agents_progress.errors import UsageError
 from agents_progress.events import is_run_id
 from agents_progress.journal import Journal, MemoryJournal, Origin, open_journal
-from agents_progress.messages import LANGUAGES, Language
+from agents_progress.messages import Language, refuse_unspoken
 from agents_progress.pausing import Answerers, KeptContext
 from agents_progress.payloads import Parent
 from agents_progress.plan import Plan, Sink
@@ -42,6 +42,27 @@ def shared_journal(url: str) -> Journal:
     if journal is None or journal.closed:
         journal = _OPENED[url] = open_journal(url)
     return journal
+
+
+_FORMS: Final[Mapping[str, tuple[Any, str]]] = {
+    "journal": (str | Journal | None, "a URL such as 'sqlite:///runs.db', or a Journal"),
+    "disclosure": (Disclosure, "a Disclosure(...)"),
+    "approval_kinds": (Mapping, "a mapping from tool to kind"),
+    "choices": (Mapping, "a mapping from tool to argument"),
+    "titles": (Mapping, "a mapping from tool to text"),
+    "prices": (Mapping, "a mapping from model to Price"),
+    "sinks": (Sequence, "a list of functions"),
+    "coalesce": (Coalesce | None, "a Coalesce(...) or None"),
+    "caps": (Caps, "a Caps(...)"),
+    "keep_pauses": (bool | Seal, "True, False or a Seal, as Key(...) is one"),
+    "title": (str | None, "a text"),
+    "owner": (str | None, "a text"),
+    "tenant": (str | None, "a text"),
+    "labels": (Mapping, "a mapping from text to text"),
+    "exclusive": (str | None, "a text"),
+}
+"""Of options whose values are easily mistaken: what they are, for a check and in words."""
+_TIMES: Final = ("verify_timeout", "approval_ttl", "exclusive_wait", "unread", "deadline", "settle", "patience")
 
 
 class Given(TypedDict, total=False):
@@ -126,21 +147,33 @@ class Options:
                 f"run_id {self.run_id!r} leaves no room for the runs that continue it as .2, .3 and so on; use at most "
                 f"{LONGEST_FIRST_ID} characters, and no number after a dot at the end"
             )
-        if self.language not in LANGUAGES:
-            raise UsageError(f"language {self.language!r} is not spoken here; choose of {', '.join(LANGUAGES)}")
+        refuse_unspoken(self.language)
         if self.unknown_items not in ("block", "note"):
             raise UsageError(f"unknown_items is 'block' or 'note', not {self.unknown_items!r}")
+        self._refuse_other_types()
         self._refuse_wrong_forms()
         checked_prices(self.prices)
         if isinstance(self.journal, str):
             open_journal(self.journal)  # nothing is opened yet; a wrong URL is refused where it is written
 
+    def _refuse_other_types(self) -> None:
+        for name, (form, words) in _FORMS.items():
+            if not isinstance(given := getattr(self, name), form):
+                raise UsageError(f"{name} is {words}, not {_kind(given)}")
+        for name in _TIMES:
+            given = getattr(self, name)
+            if given is not None and not (isinstance(given, int | float) and given >= 0):
+                raise UsageError(f"{name} is a time in seconds, not {given!r:.80}")
+        if self.verify is not None and not callable(self.verify):
+            raise UsageError(
+                f"verify is a function that takes the output and gives True, False or a Verdict, not "
+                f"{_kind(self.verify)}; agents_progress.verify has equals(...), matches(...) and more"
+            )
+
     def _refuse_wrong_forms(self) -> None:
         if wrong := set(self.approval_kinds.values()) - set(get_args(Kind)):
             raise UsageError(f"{min(wrong)!r:.80} is no kind of question; there are {', '.join(get_args(Kind))}")
         self._refuse_choices_unseen()
-        if not isinstance(self.keep_pauses, bool | Seal):
-            raise UsageError(f"keep_pauses is True, False or a Seal, not {type(self.keep_pauses).__name__}")
         if self.keep_context is not None and not _is_pair(self.keep_context):
             raise UsageError("keep_context is a pair of functions: context to JSON mapping, and mapping to context")
         for name, members in (("approve_blind", "tools"), ("answerers", "actors")):
@@ -239,6 +272,10 @@ class Options:
             given=chosen == self.run_id,
             shared=self.journal is not None,
         )
+
+
+def _kind(given: object) -> str:
+    return type(given).__name__
 
 
 def _is_pair(given: object) -> bool:

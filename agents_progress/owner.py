@@ -127,7 +127,7 @@ class Owner:
             return
         self._fault = stage
         if self._beginning is None or not isinstance(error, TAKEN):  # else somebody answered the pause first
-            self.logger.error("fault in stage %s: %s", stage, type(error).__name__)
+            self.logger.error("fault in stage %s: %s; run.error holds it", stage, type(error).__name__)
 
     def _cancel_requested(self, mode: CancelMode, actor: str | None) -> None:
         if self._cancel is None:
@@ -354,7 +354,7 @@ class Owner:
             verdict = await judge(verifier, outcome.output, self.plan.verify_timeout)
         except Exception as error:  # noqa: BLE001 - no verdict is no acceptance
             self.error = error
-            self.logger.error("its verifier gave no verdict: %s", type(error).__name__)
+            self.logger.error("its verifier gave no verdict: %s; run.error holds it", type(error).__name__)
             return
         payload: dict[str, Any] = {"digest": digest(outcome.final_output), "ok": verdict.ok}
         payload |= {name: value for name, value in (("check", verdict.check), ("reason", verdict.reason)) if value}

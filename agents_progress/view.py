@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 from agents_progress.errors import BadEnvelope, BadPayload, BadSnapshot, UnknownEventType
 from agents_progress.events import Envelope, check_payload, parse_envelope, parse_known
 from agents_progress.fold import FOLDS, STEADY, Contradiction
-from agents_progress.messages import Language, Status, sentence
+from agents_progress.messages import Language, Status, refuse_unspoken, sentence
 from agents_progress.payloads import NOTE_PREFIX
 from agents_progress.prices import Cost, cost_of
 from agents_progress.rows import Activity, Interaction, Message
@@ -58,6 +58,7 @@ class RunView:
     """
 
     def __init__(self, run_id: str, language: Language = "en") -> None:
+        refuse_unspoken(language)
         self.run_id = run_id
         self.language: Language = language
         self.standing = Standing()

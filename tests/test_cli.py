@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import types
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -347,6 +348,12 @@ def test_doctor_names_what_is_installed_and_whether_it_was_verified(
         assert [row.split()[0] for row in printed.rows[: len(rows)]] == rows
         assert printed.code == code and words in printed.rows[len(rows)]
         assert len(printed.rows) == len(rows) + 1 + compared
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["--version"])
+    assert (left.value.code, capsys.readouterr().out) == (0, f"agents-progress {version('agents-progress')}\n")
 
 
 def test_demo_gets_its_options_and_gives_its_code(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from agents_progress import RunView, cli, demo, open_journal
-from agents_progress.messages import LANGUAGES, Language, sentence
+from agents_progress.labels import LABELS
+from agents_progress.messages import LANGUAGES, Language, Status, sentence
 from agents_progress.testing import no_network
 
 
@@ -60,6 +62,32 @@ def test_the_demo_is_kept_in_the_journal_it_names(tmp_path: Path, capsys: pytest
     assert first.tools == {"call_1_1": "returned", "call_1_2": "returned", "call_2_1": "requested"}
     assert [(row.current, row.total) for row in first.activities] == [(None, None), (3, 3), (None, None)]
     assert second.interactions["ask-1"].actor == "demo"
+
+
+ASKED = "[a]pprove, [e]dit, [r]eject, [s]kip:"
+DECISIONS = [
+    (["a"], 0, "done", "12 EUR refunded"),
+    (["e", '{"order": 4711, "eur": 7}'], 0, "done", "7 EUR refunded"),
+    (["r", "No."], 1, "rejected", "nothing was refunded"),
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals here")
+@pytest.mark.parametrize(("typed", "code", "status", "answer"), DECISIONS)
+def test_the_demo_says_what_became_of_the_refund_that_a_person_decided_about(
+    typed: list[str], code: int, status: Status, answer: str
+) -> None:
+    from tests.terminals import Terminal
+
+    asked = [ASKED, *(LABELS[name]["en"] for name in ("prompt_reason", "prompt_arguments"))]
+    with Terminal("-m", "agents_progress", "demo", "--ask", "--fast", "--journal", "memory://") as terminal:
+        terminal.until(ASKED)
+        terminal.type(f"{typed[0]}\n")
+        for line in typed[1:]:
+            terminal.until(asked[2 if line.startswith("{") else 1])
+            terminal.type(f"{line}\n")
+        assert terminal.end() == code
+        assert sentence(status, "en") in terminal.text and answer in " ".join(terminal.text.split())
 
 
 def test_a_journal_that_cannot_be_used_is_refused_before_anything_is_shown(

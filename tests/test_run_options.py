@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 from agents import Runner, RunResultStreaming, function_tool
 from staging import Log, log_of, on, scripted, started, stored
 
-from agents_progress import Disclosure, Verdict, progress
+from agents_progress import Disclosure, RunView, Verdict, progress
 from agents_progress.clock import Clock
-from agents_progress.errors import UsageError
+from agents_progress.errors import NoEventLoop, NotDecoratable, ProgressError, UsageError
 from agents_progress.journal import MemoryJournal
 from agents_progress.options import Given, Options
 from agents_progress.run import Run
+from agents_progress.terminal import show
 from agents_progress.testing import call, text, turn
+from agents_progress.verify import equals
 
 
 async def test_using_sets_what_belongs_to_one_request(journal: MemoryJournal) -> None:
@@ -54,6 +58,90 @@ def test_a_run_id_that_its_continuation_could_not_carry_on_is_refused(run_id: st
     with pytest.raises(UsageError, match="no number after a dot"):
         Options(run_id=run_id)
     Options(run_id="job.v7", task_id=run_id)
+
+
+WRONG_OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"verify": "5 EUR"}, "verify is a function .* not str"),
+    ({"journal": Path("runs.db")}, "journal is a URL .* not PosixPath|WindowsPath"),
+    ({"journal": "runs.db"}, "begin with its kind; a file is named as in sqlite:///runs.db"),
+    ({"journal": "sqlite://runs.db"}, "without three slashes and the name of a file"),
+    ({"language": "fr"}, "'fr' is not spoken here; choose of en, zh"),
+    ({"deadline": "60"}, "deadline is a time in seconds, not '60'"),
+    ({"settle": float("nan")}, "settle is a time in seconds, not nan"),
+    ({"patience": -1}, "patience is a time in seconds, not -1"),
+    ({"disclosure": {"arguments": "all"}}, "disclosure is a Disclosure.* not dict"),
+    ({"sinks": print}, "sinks is a list of functions, not builtin"),
+    ({"labels": "x"}, "labels is a mapping from text to text, not str"),
+    ({"keep_pauses": "c2VjcmV0"}, r"as Key\(...\) is one, not str"),
+    ({"owner": 3}, "owner is a text, not int"),
+    ({"verifier": None}, "did you mean verify"),
+]
+
+
+@pytest.mark.parametrize(("options", "sentence"), WRONG_OPTIONS)
+def test_a_wrong_option_is_refused_where_it_is_written(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ProgressError, match=sentence):
+        progress(**options)
+
+
+@pytest.mark.parametrize("wrong", [{"mask": "secret"}, {"mask": [3]}, {"arguments": True}, {"max_chars": "9"}])
+def test_a_disclosure_that_cannot_be_applied_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"^{next(iter(wrong))} "):
+        Disclosure(**wrong)
+
+
+def test_what_is_no_function_is_refused_where_it_is_decorated() -> None:
+    thing: Any = function_tool(name_override="look")(lambda: "")
+    for decorator in (progress, progress.inside, progress(deadline=1.0)):
+        with pytest.raises(NotDecoratable, match="takes a function.* not FunctionTool"):
+            decorator(thing)
+
+
+def test_a_callable_without_a_name_is_called_by_its_type() -> None:
+    with pytest.raises(NoEventLoop, match="call partial inside one"):
+        progress(functools.partial(Runner.run_streamed, scripted()))("hi")
+
+
+async def test_a_method_is_bound_as_python_binds_it(journal: MemoryJournal) -> None:
+    class Desk:
+        def __init__(self, *answers: str) -> None:
+            self.agent = scripted(*(turn(text(answer)) for answer in answers))
+
+        @progress(journal=journal, verify=equals("mine"))
+        def work(self, question: str) -> RunResultStreaming:
+            return Runner.run_streamed(self.agent, question)
+
+        @progress(journal=journal)
+        @classmethod
+        def of_all(cls, question: str) -> RunResultStreaming:
+            return Runner.run_streamed(cls("ours").agent, question)
+
+        @progress(journal=journal)
+        @staticmethod
+        def of_none(question: str) -> RunResultStreaming:
+            return Runner.run_streamed(Desk("nobody's").agent, question)
+
+    desk, other = Desk("mine", "mine"), Desk("mine")
+    run = await desk.work.using(owner="ann").start(question="hi")
+    assert (await run).accepted
+    assert [(each.title, each.origin.owner) for each in await journal.runs()] == [("Work", "ann")]
+    assert [(await one).accepted for one in (desk.work("hi"), other.work("hi"))] == [True, True]
+    assert await asyncio.to_thread(Desk("mine").work.run_sync, "hi")
+    assert (await Desk.work(Desk("mine"), "hi")).accepted and Desk.work is Desk.work
+    for door in (Desk, desk):
+        assert [(await run).output for run in (door.of_all("hi"), door.of_none("hi"))] == ["ours", "nobody's"]
+
+
+@pytest.mark.parametrize("thing", ["r-1", progress(lambda: None), Verdict(True)])
+async def test_showing_what_is_no_run_is_refused(thing: Any) -> None:
+    with pytest.raises(UsageError, match=f"show takes the run .* not {type(thing).__name__}"):
+        await show(thing)
+
+
+def test_a_view_speaks_no_language_that_it_does_not_know() -> None:
+    unknown: Any = "fr"
+    with pytest.raises(UsageError, match="'fr' is not spoken here"):
+        RunView("r-1", unknown)
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "x" * 65, "run\n", "../etc", "é"])

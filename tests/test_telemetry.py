@@ -400,7 +400,7 @@ async def test_log_records_of_a_run_carry_its_ids_and_the_trace_of_its_label(
     told = {record.getMessage() for record in records(caplog)}
     assert {
         "agents_progress: run r-1: a sink failed: RuntimeError",
-        "agents_progress: run r-1: its verifier gave no verdict: RuntimeError",
+        "agents_progress: run r-1: its verifier gave no verdict: RuntimeError; run.error holds it",
         "agents_progress: run r-1: the report of on_tool_start failed: RuntimeError",
     } <= told
     for record in records(caplog):

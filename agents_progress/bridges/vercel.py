@@ -12,7 +12,7 @@ from agents_progress.bridges.vercel_body import ANSWERS, answers_of, conversatio
 from agents_progress.bridges.vercel_parts import Major
 from agents_progress.bridges.vercel_stream import VercelStream
 from agents_progress.errors import UsageError
-from agents_progress.messages import LANGUAGES, Language
+from agents_progress.messages import Language, refuse_unspoken
 
 if TYPE_CHECKING:
     from agents_progress.decorate import Decorated
@@ -47,8 +47,7 @@ class Vercel:
     ) -> None:
         if major not in get_args(Major):
             raise UsageError("the majors of `ai` that are known here are 6 and 7; name the one that the client has")
-        if language not in LANGUAGES:
-            raise UsageError(f"a language is one of {', '.join(LANGUAGES)}")
+        refuse_unspoken(language)
         if not path.startswith("/") or path.endswith("/"):
             raise UsageError("a path begins with / and does not end with one, such as /api/chat")
         self.chat = chat

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from agents_progress.cli.commands import COMMANDS
 from agents_progress.cli.printing import EXIT_CODES, INTERRUPTED, REFUSED
@@ -49,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
         formatter_class=layout,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('agents-progress')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         own = commands.add_parser(

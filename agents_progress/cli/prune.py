@@ -24,7 +24,7 @@ def age(text: str) -> int:
     """Seconds of an option like 30d, 12h, 90m or 5s."""
     found = _age(text)
     if found is None:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text!r:.40} is no age; write one like 30d, 12h, 90m or 5s")
     return int(found[1]) * _SECONDS[found[2]]
 
 

@@ -51,9 +51,15 @@ def open_journal(url: str, *, create: bool = True) -> Journal:
         from agents_progress.journal.sqlite import SQLiteJournal
 
         return SQLiteJournal(parts.path[1:], create=create)
-    raise UnknownJournalURL(
-        f"no journal answers to {parts.scheme or redacted(url)!r}; known are {', '.join(KNOWN_URLS)}"
-    )
+    raise UnknownJournalURL(f"no journal answers to {_amiss(parts.scheme)}; known are {', '.join(KNOWN_URLS)}")
+
+
+def _amiss(scheme: str) -> str:
+    if not scheme:
+        return "an address that does not begin with its kind; a file is named as in sqlite:///runs.db"
+    if scheme == "sqlite":
+        return "'sqlite' without three slashes and the name of a file"
+    return repr(scheme)
 
 
 def redacted(url: str) -> str:

@@ -14,7 +14,7 @@ from io import StringIO
 from typing import Any, Final, Protocol, TextIO
 
 from agents_progress.answers import CARRIED
-from agents_progress.errors import AlreadyResumed, TerminalExtraMissing
+from agents_progress.errors import AlreadyResumed, TerminalExtraMissing, UsageError
 from agents_progress.events import Envelope
 from agents_progress.interrupts import STEPS, Interrupts
 from agents_progress.labels import label
@@ -95,7 +95,7 @@ async def show(
     Raises :exc:`TerminalExtraMissing` before anything is shown when a live display has no package to draw it.
     """
     out = file or sys.stdout or StringIO()
-    language = language or run.view.language
+    language = _language_for(run, language)
     prompt = Prompt(out, width, language) if ask and can_ask(out) else None
     left_to_others: set[str] = set()
     while True:
@@ -112,6 +112,15 @@ async def show(
             prompt.say("refusal_answered")
             return outcome
         run = later
+
+
+def _language_for(run: Watched, language: Language | None) -> Language:
+    if not isinstance(getattr(run, "view", None), RunView):
+        raise UsageError(
+            "show takes the run that a call of a function under @progress gives, or follow(...), not "
+            f"{type(run).__name__}"
+        )
+    return language or run.view.language
 
 
 async def _shown(run: Watched, view: RunView, steady: Steady) -> Outcome:

@@ -64,6 +64,23 @@ async def later(question: str) -> RunResultStreaming:
     return Runner.run_streamed(agent, question)
 
 
+class Desk:
+    @progress(verify=schema(Total))
+    def settle(self, question: str, *, turns: int = 3) -> RunResultStreaming:
+        return Runner.run_streamed(agent, question, max_turns=turns)
+
+    @progress
+    async def later(self, question: str) -> RunResultStreaming:
+        return Runner.run_streamed(agent, question)
+
+
+async def methods(desk: Desk) -> None:
+    assert_type(desk.settle("x", turns=5), Run)
+    assert_type(await desk.settle.using(owner="u-1").start("x"), Run)
+    assert_type(await desk.later("x"), Outcome)
+    assert_type(desk.later.run_sync("x"), Outcome)
+
+
 @progress.inside
 async def body(question: str, count: int) -> int:
     result = Runner.run_streamed(agent, question)

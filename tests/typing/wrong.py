@@ -27,6 +27,12 @@ async def body(question: str) -> int:
     return len(question)
 
 
+class Desk:
+    @progress
+    def settle(self, question: str) -> RunResultStreaming:
+        return Runner.run_streamed(agent, question)
+
+
 def no_run(question: str) -> str:
     return question
 
@@ -38,6 +44,8 @@ async def use(client: Client) -> None:
     total("x", turns="3")  # wrong
     total.using(owner="mei")(3)  # wrong
     total.using(user="mei")  # wrong
+    Desk().settle(3)  # wrong
+    Desk().settle.run_sync()  # wrong
     total.run_sync(3)  # wrong
     await total.start(3)  # wrong
     print(total.start("x").id)  # wrong
