@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import socket
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,7 +25,8 @@ from starlette.routing import Mount
 from test_bridge_stream import events
 
 from agents_progress import Disclosure, progress
-from agents_progress.bridges.base import question_id
+from agents_progress.bridges.ag_ui import AgUI
+from agents_progress.bridges.base import Asked, question_id
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal, MemoryJournal, open_journal
@@ -595,6 +597,33 @@ async def test_a_reader_of_a_post_that_takes_nothing_is_cut_off_as_others_are(jo
         await soon(lambda: service_of(app).hub.counts.stalled == 1, limit=20)
         sock.close()
     assert service_of(app).hub.readers() == 0
+
+
+async def test_what_a_client_sent_of_its_messages_is_not_kept_for_as_long_as_it_reads(
+    journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ag_ui", reason="the extra `ag-ui` is not installed")
+
+    class Message(dict[str, Any]):
+        """One that a weak reference can be made to."""
+
+    bridge, sent = AgUI(chat_of(turn(text("a"), wait(asyncio.Event())))), list[weakref.ref[Message]]()
+
+    def asked(body: Any) -> Asked:
+        history = (Message(id="u1", role="user", content="hi"),)
+        sent.append(weakref.ref(history[0]))
+        return Asked("c1", "k1", {"message": "hi"}, history=history)
+
+    monkeypatch.setattr(bridge, "asked", asked)
+    app = runs_app(journal, by_token, bridges=[bridge], drain_s=0.1)
+    async with listening(app) as url, httpx.AsyncClient(base_url=url, headers={"authorization": "Bearer ada"}) as ada:
+        async with ada.stream("POST", "/ag-ui", json={}) as answer:
+            chunks, decoder, types = answer.aiter_raw(), Decoder(), list[str]()
+            async with asyncio.timeout(10):
+                while "TEXT_MESSAGE_CONTENT" not in types:
+                    types += [json.loads(frame.data)["type"] for frame in decoder.feed(await anext(chunks))]
+            gc.collect()
+            assert [ref() for ref in sent] == [None]
 
 
 async def test_a_server_that_drains_sends_its_readers_away_and_starts_nothing(journal: MemoryJournal) -> None:
