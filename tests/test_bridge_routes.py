@@ -774,6 +774,35 @@ async def test_an_answer_that_comes_too_late_or_from_others_is_refused(journal: 
     assert DID == []
 
 
+async def test_the_same_decision_in_other_words_is_another_answer(journal: MemoryJournal) -> None:
+    chat = chat_of(asks("a"), turn(text("ok")), approval_kinds={"danger": "recovery"})
+    async with living(runs_app(journal, by_token, bridges=[Plain(chat)])) as app, caller(app) as ada:
+        ids = (await post(ada, says()))[-1]["ids"]
+        for _ in range(2):
+            assert (await post(ada, answers(ids, why="half of it")))[-1] == {"e": "done"}
+        for why in ("all of it", None):
+            other = await ada.post("/api/plain", json=answers(ids, why=why))
+            assert (other.status_code, code(other)) == (409, "already_answered")
+            assert "half" not in other.text
+
+
+async def test_the_same_answer_twice_at_once_is_one_and_both_see_what_comes_of_it(
+    journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = journal.ask
+
+    async def slowly(*given: Any, **more: Any) -> Any:
+        await asyncio.sleep(0.1)  # until the other one has looked, too
+        return await ask(*given, **more)
+
+    monkeypatch.setattr(journal, "ask", slowly)
+    async with node(journal, asks("a"), turn(text("shipped"))) as ada:
+        ids = (await post(ada, says()))[-1]["ids"]
+        found = await asyncio.gather(*(post(ada, answers(ids)) for _ in range(3)))
+        assert [each[-1] for each in found] == [{"e": "done"}] * 3
+    assert DID == ["a"]
+
+
 async def paused_elsewhere(journal: Journal) -> list[str]:
     """The ids under which the questions of a run travel that paused in a process that is gone."""
     chat = chat_of(asks("a"), keep_pauses=True)
@@ -807,8 +836,12 @@ async def test_an_answer_that_nobody_can_go_on_with_yet_is_kept_and_says_so(tmp_
         for _ in range(2):
             answer = await ada.post("/api/plain", json=answers(ids))
             assert (answer.status_code, code(answer)) == (503, "not_resumed")
-    (request,) = await second.requests([ids[0].split("/")[0]])
-    assert (request.body["decision"], DID) == ("approved", [])
+        (request,) = await second.requests([ids[0].split("/")[0]])
+        assert request.body["decision"] == "approved"
+        assert (await ada.post("/api/plain/c1/cancel", json={})).status_code == 202
+        late = await ada.post("/api/plain", json=answers(ids))
+        assert (code(late), late.json()["error"]["decision"]) == ("already_answered", "cancelled")
+    assert DID == []
     await first.close()
     await second.close()
 
