@@ -37,6 +37,10 @@ class Answer:
         body = {name: value for name in _STORED if (value := getattr(self, name)) is not None}
         return {**body, "together": list(together)} if len(together) > 1 else body
 
+    def repeats(self, body: Mapping[str, Any]) -> bool:
+        """Whether an answer that is stored says the same, from the same actor."""
+        return all(body.get(name) == getattr(self, name) for name in ("decision", "actor", *CARRIED))
+
     @property
     def reply(self) -> Reply:
         """As it is looked at."""
@@ -101,43 +105,46 @@ async def answer_all(
 ) -> str | None:
     """Answer several questions of a run together, so that one run goes on from all of them; as :func:`answer` does.
 
-    With ``again`` what the same actor decided before in the same way counts as decided now.
+    With ``again`` what the same actor answered before in the same words counts as answered now.
     """
     run_id, fresh = row.run_id, list[Answer]()
     for each in given:
-        try:
-            run_id = await _where_open(journal, row, each, scope)
+        if (where := await _where_open(journal, row, each, scope, again)) is not None:
+            run_id = where
             fresh.append(each)
-        except AnswerNotUsed as error:
-            if not (again and error.facts == {"decision": each.decision, "actor": each.actor}):
-                raise
     together = [each.interaction_id for each in given]
     for each in fresh:
         request = Request(run_id, f"answer.{each.interaction_id}", each.body(together))
         stored = await journal.ask(request, scope=scope)
         if stored.request_id != request.request_id:
-            raise _answered(stored.body)
+            _refuse_other(each, stored.body, again)
     return await _continued(journal, run_id, given[-1], scope, within)
 
 
-async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope) -> str:
-    """The run in which a question is open: this one, or one that goes on from it, on answers to other questions."""
-    asked: list[Request] = []
+async def _where_open(journal: Journal, row: RunRow, given: Answer, scope: Scope, again: bool) -> str | None:
+    """The run in which a question is open: this one, or one that goes on from it, on answers to other questions. None
+    for an answer that was used and is given ``again``.
+    """
+    asked, key = list[Request](), f"answer.{given.interaction_id}"
     while True:
         view = await view_of(journal, row.run_id, scope)
         question = view.interactions.get(given.interaction_id)
         if question is None:
             raise AnswerNotUsed("not_waiting" if asked else "unknown_interaction")
         if question.decision is not None:
-            raise _answered({"decision": question.decision, "actor": question.actor})
+            by: Mapping[str, Any] = {"decision": question.decision, "actor": question.actor}
+            used = (each.body for each in asked if each.key == key and by.items() <= each.body.items())
+            _refuse_other(given, next(used, by), again)
+            return None
         asked += await journal.requests([row.run_id])
         later = await _later(journal, row, scope)
         if later is None:
             break
         row = later
     for request in asked:
-        if request.key == f"answer.{given.interaction_id}":
-            raise _answered(request.body)
+        if request.key == key:
+            _refuse_other(given, request.body, again)
+            return None
     if view.standing.ended and view.standing.outcome != "paused":
         raise AnswerNotUsed("not_waiting")
     await refuse_expired(journal, row, view, time.time())
@@ -167,6 +174,12 @@ async def _continued(journal: Journal, run_id: str, given: Answer, scope: Scope,
                         raise _answered(payload)
                     break
     return later_id if begun else None
+
+
+def _refuse_other(given: Answer, by: Mapping[str, Any], again: bool) -> None:
+    """Raise :exc:`AnswerNotUsed` after the answer that was first, unless it is the same ``again``."""
+    if not (again and given.repeats(by)):
+        raise _answered(by)
 
 
 def _answered(by: Mapping[str, Any]) -> AnswerNotUsed:

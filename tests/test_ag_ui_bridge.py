@@ -94,6 +94,7 @@ def test_what_came_back_for_an_interrupt_is_an_answer_and_starts_nothing(entry: 
         (body(messages=[]), "messages"),
         (body(messages=[HALF]), "messages"),
         (body(runId=[SECRET]), "runId"),
+        (body(runId=""), "runId"),
         (
             body(messages=[{**USER, "content": [{"type": "image", "source": {"type": "url", "value": SECRET}}]}]),
             "messages.0.content.0",

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import socket
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,7 +25,8 @@ from starlette.routing import Mount
 from test_bridge_stream import events
 
 from agents_progress import Disclosure, progress
-from agents_progress.bridges.base import question_id
+from agents_progress.bridges.ag_ui import AgUI
+from agents_progress.bridges.base import Asked, question_id
 from agents_progress.decorate import Decorated
 from agents_progress.errors import UsageError
 from agents_progress.journal import Journal, MemoryJournal, open_journal
@@ -597,6 +599,33 @@ async def test_a_reader_of_a_post_that_takes_nothing_is_cut_off_as_others_are(jo
     assert service_of(app).hub.readers() == 0
 
 
+async def test_what_a_client_sent_of_its_messages_is_not_kept_for_as_long_as_it_reads(
+    journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ag_ui", reason="the extra `ag-ui` is not installed")
+
+    class Message(dict[str, Any]):
+        """One that a weak reference can be made to."""
+
+    bridge, sent = AgUI(chat_of(turn(text("a"), wait(asyncio.Event())))), list[weakref.ref[Message]]()
+
+    def asked(body: Any) -> Asked:
+        history = (Message(id="u1", role="user", content="hi"),)
+        sent.append(weakref.ref(history[0]))
+        return Asked("c1", "k1", {"message": "hi"}, history=history)
+
+    monkeypatch.setattr(bridge, "asked", asked)
+    app = runs_app(journal, by_token, bridges=[bridge], drain_s=0.1)
+    async with listening(app) as url, httpx.AsyncClient(base_url=url, headers={"authorization": "Bearer ada"}) as ada:
+        async with ada.stream("POST", "/ag-ui", json={}) as answer:
+            chunks, decoder, types = answer.aiter_raw(), Decoder(), list[str]()
+            async with asyncio.timeout(10):
+                while "TEXT_MESSAGE_CONTENT" not in types:
+                    types += [json.loads(frame.data)["type"] for frame in decoder.feed(await anext(chunks))]
+            gc.collect()
+            assert [ref() for ref in sent] == [None]
+
+
 async def test_a_server_that_drains_sends_its_readers_away_and_starts_nothing(journal: MemoryJournal) -> None:
     app = app_of(journal, turn(text("a"), wait(asyncio.Event())))
     async with listening(app) as url, streaming(url) as take, caller(app) as ada:
@@ -745,6 +774,35 @@ async def test_an_answer_that_comes_too_late_or_from_others_is_refused(journal: 
     assert DID == []
 
 
+async def test_the_same_decision_in_other_words_is_another_answer(journal: MemoryJournal) -> None:
+    chat = chat_of(asks("a"), turn(text("ok")), approval_kinds={"danger": "recovery"})
+    async with living(runs_app(journal, by_token, bridges=[Plain(chat)])) as app, caller(app) as ada:
+        ids = (await post(ada, says()))[-1]["ids"]
+        for _ in range(2):
+            assert (await post(ada, answers(ids, why="half of it")))[-1] == {"e": "done"}
+        for why in ("all of it", None):
+            other = await ada.post("/api/plain", json=answers(ids, why=why))
+            assert (other.status_code, code(other)) == (409, "already_answered")
+            assert "half" not in other.text
+
+
+async def test_the_same_answer_twice_at_once_is_one_and_both_see_what_comes_of_it(
+    journal: MemoryJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = journal.ask
+
+    async def slowly(*given: Any, **more: Any) -> Any:
+        await asyncio.sleep(0.1)  # until the other one has looked, too
+        return await ask(*given, **more)
+
+    monkeypatch.setattr(journal, "ask", slowly)
+    async with node(journal, asks("a"), turn(text("shipped"))) as ada:
+        ids = (await post(ada, says()))[-1]["ids"]
+        found = await asyncio.gather(*(post(ada, answers(ids)) for _ in range(3)))
+        assert [each[-1] for each in found] == [{"e": "done"}] * 3
+    assert DID == ["a"]
+
+
 async def paused_elsewhere(journal: Journal) -> list[str]:
     """The ids under which the questions of a run travel that paused in a process that is gone."""
     chat = chat_of(asks("a"), keep_pauses=True)
@@ -778,8 +836,12 @@ async def test_an_answer_that_nobody_can_go_on_with_yet_is_kept_and_says_so(tmp_
         for _ in range(2):
             answer = await ada.post("/api/plain", json=answers(ids))
             assert (answer.status_code, code(answer)) == (503, "not_resumed")
-    (request,) = await second.requests([ids[0].split("/")[0]])
-    assert (request.body["decision"], DID) == ("approved", [])
+        (request,) = await second.requests([ids[0].split("/")[0]])
+        assert request.body["decision"] == "approved"
+        assert (await ada.post("/api/plain/c1/cancel", json={})).status_code == 202
+        late = await ada.post("/api/plain", json=answers(ids))
+        assert (code(late), late.json()["error"]["decision"]) == ("already_answered", "cancelled")
+    assert DID == []
     await first.close()
     await second.close()
 

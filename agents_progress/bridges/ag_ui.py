@@ -67,6 +67,8 @@ class AgUI:
             first = error.errors(include_input=False, include_url=False, include_context=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "the body"
             raise BadBody(f"{place}: {first['type']}") from None
+        if not given.run_id:
+            raise BadBody("runId: empty; give each request one of its own")
         answers = tuple(_answer(place, entry) for place, entry in enumerate(given.resume or ()))
         arguments = None if answers else self._arguments(body)
         history = tuple(message.model_dump(mode="json", by_alias=True) for message in given.messages)

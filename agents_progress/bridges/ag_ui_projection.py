@@ -102,6 +102,8 @@ class AgUiProjection:
             "protocolVersion": PROTOCOL_VERSION,
         }
         events = [started, *self._snapshot([*past, *self._messages()]), *opened]
+        if not self._calls.restating:
+            self._history = ()  # it is large, and the stream may live long
         for name in ("guardrails", "sources", "artifacts"):
             events += [custom(name.removesuffix("s"), each) for each in getattr(view, name)]
         if view.terminal is not None:

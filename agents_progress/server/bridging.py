@@ -335,10 +335,11 @@ async def _readable(call: RunCall) -> None:
 
 def _counted(call: Call, streamed: Callable[[], Awaitable[BridgeStream]]) -> ASGIApp:
     """Counts the reader before anything is done for it, and for as long as it reads."""
+    once = [streamed]  # what it holds, all of a client's messages perhaps, is let go before a stream that may live long
 
     async def app(connection: Connection, receive: Receive, send: Send) -> None:
         with call.service.reader(call.principal.account):
-            stream = await streamed()
+            stream = await once.pop()()
             await stream(connection, receive, send)
 
     return app
