@@ -523,7 +523,7 @@ async def test_a_lock_that_another_holds_only_delays(store: Store, journal: Post
 async def test_a_lock_that_is_held_too_long_is_an_error_that_leaves_no_hole(
     store: Store, journal: PostgresJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_link, "_BEGIN", "BEGIN; SET LOCAL lock_timeout = '100ms'")
+    monkeypatch.setattr(postgres_link, "BEGIN", "BEGIN; SET LOCAL lock_timeout = '100ms'")
     await journal.append(ticks("r", 1, 1))
     store.admin.execute("BEGIN")
     store.admin.execute("SELECT FROM progress_runs FOR UPDATE")
