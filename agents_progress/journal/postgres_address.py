@@ -57,6 +57,12 @@ class Address:
     def __repr__(self) -> str:
         return f"Address({self.name!r})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Address) and other._settings == self._settings
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     async def connect(self) -> Database:
         """A connection for an event loop."""
         return await psycopg.AsyncConnection.connect(**self._settings)
