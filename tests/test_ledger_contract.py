@@ -13,7 +13,7 @@ from agents_progress.effects.entry import Busy, Stored
 from agents_progress.effects.ledger import Ledger
 from agents_progress.effects.ledger.memory import MemoryLedger
 from agents_progress.effects.ledger.sqlite import SQLiteLedger
-from agents_progress.effects.places import ledger_beside, open_ledger
+from agents_progress.effects.places import ledger_beside, open_ledger, reactions_beside
 from agents_progress.errors import UnknownJournalURL, UsageError
 from agents_progress.journal import MemoryJournal, open_journal, sqlite_file
 from agents_progress.testing.ledger_contract import LedgerContract, begun, effect
@@ -87,6 +87,29 @@ def test_urls_and_journals_lead_to_one_ledger_a_place(tmp_path: Path) -> None:
     again.close()
     assert isinstance(open_ledger("memory://"), MemoryLedger)
     assert open_ledger("memory://") is open_ledger("memory://")
+
+
+def test_an_address_on_a_server_leads_to_one_ledger_and_one_store_of_reactions() -> None:
+    pytest.importorskip("psycopg", reason="the postgres extra is not installed")
+    url = "postgresql://ada@127.0.0.1:1/shop"
+    ledger, reactions = open_ledger(url), reactions_beside(open_journal(url))
+    assert open_ledger(url) is ledger is ledger_beside(open_journal(url))
+    assert reactions_beside(open_journal(url)) is reactions
+    assert open_ledger("postgresql://bob@127.0.0.1:1/shop") is not ledger
+
+
+LEFT_OPEN = """
+import sys
+from agents_progress.effects.places import open_ledger
+assert not open_ledger(sys.argv[1]).exists()
+"""
+
+
+def test_what_the_places_opened_is_closed_at_the_end_of_the_process(store: Store) -> None:  # noqa: F811
+    left = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LEFT_OPEN, store.url], capture_output=True, text=True, check=True
+    )
+    assert left.stderr == ""
 
 
 @pytest.mark.parametrize("url", ["", "effects.db", "mysql://x/y", "sqlite:///"])

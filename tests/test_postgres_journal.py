@@ -18,6 +18,7 @@ import pytest
 
 from agents_progress.errors import (
     AppendConflict,
+    JournalClosed,
     JournalError,
     JournalExtraMissing,
     JournalUnavailable,
@@ -38,6 +39,7 @@ psycopg = pytest.importorskip("psycopg", reason="the postgres extra is not insta
 
 from agents_progress.journal import postgres_link, postgres_listen, postgres_schema  # noqa: E402 - after what it needs
 from agents_progress.journal.postgres import PostgresJournal  # noqa: E402
+from agents_progress.journal.postgres_owning import RENEW  # noqa: E402
 
 SERVER = os.environ.get("AGENTS_PROGRESS_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/test")
 ROOT = Path(__file__).parent.parent
@@ -521,7 +523,7 @@ async def test_a_lock_that_another_holds_only_delays(store: Store, journal: Post
 async def test_a_lock_that_is_held_too_long_is_an_error_that_leaves_no_hole(
     store: Store, journal: PostgresJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_link, "_BEGIN", "BEGIN; SET LOCAL lock_timeout = '100ms'")
+    monkeypatch.setattr(postgres_link, "BEGIN", "BEGIN; SET LOCAL lock_timeout = '100ms'")
     await journal.append(ticks("r", 1, 1))
     store.admin.execute("BEGIN")
     store.admin.execute("SELECT FROM progress_runs FOR UPDATE")
@@ -551,6 +553,36 @@ async def test_what_is_appended_is_stored_and_unlocked_although_a_tool_blocks_th
     assert journal.renew([lease], 60) == []
     assert not appending.done()
     await appending
+
+
+async def test_closing_goes_on_when_its_caller_is_cancelled(store: Store) -> None:
+    journal = PostgresJournal(store.url)
+    lease = await journal.lease("r", 60)
+    await journal.append(ticks("r", 1, 1), lease=lease)
+    assert journal.renew([lease], 60) == []
+    store.admin.execute("BEGIN")
+    store.admin.execute("SELECT FROM progress_runs FOR UPDATE")
+    appending = asyncio.ensure_future(journal.append(ticks("r", 2, 3), lease=lease))
+    await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await journal.close()
+    store.admin.execute("COMMIT")
+    await appending
+    left = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+    async with asyncio.timeout(10):
+        while store.admin.execute(left, (store.schema,)).fetchone() != (0,):
+            await asyncio.sleep(0.02)
+
+
+async def test_a_keeper_that_comes_late_opens_no_connection_of_a_closed_journal(store: Store) -> None:
+    journal = PostgresJournal(store.url)
+    lease = await journal.lease("r", 60)
+    late = journal._process()
+    await journal.close()
+    with pytest.raises(JournalClosed):
+        late.renew(RENEW, ([lease.run_id], [lease.generation], 60))
+    assert store.kill() == 0
 
 
 async def test_a_commit_waits_for_the_disk_whatever_the_default_of_the_server(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Hashable
 from threading import Lock
 from typing import Final, TypeVar
@@ -88,6 +89,13 @@ def reactions_kept_beside(journal: Journal) -> ReactionStore | None:
             address = journal.address  # type: ignore[attr-defined]
             return _shared(("reactions", address), PostgresReactionStore(address))
     return None
+
+
+@atexit.register
+def _close() -> None:
+    """Whoever comes to a store by its journal has nothing to close."""
+    for kept in _opened.values():
+        kept.close()
 
 
 def _shared(place: Hashable, made: Kept) -> Kept:

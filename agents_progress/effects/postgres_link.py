@@ -15,7 +15,7 @@ from psycopg.rows import TupleRow
 
 from agents_progress.effects.connections import Connections, Link
 from agents_progress.effects.tables import Role, Tables
-from agents_progress.journal.postgres_address import Address
+from agents_progress.journal.postgres_address import BEGIN, NOT_FOR_EVER, Address
 
 Database: TypeAlias = "psycopg.Connection[TupleRow]"
 
@@ -28,9 +28,6 @@ LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 LOCK_SHARED: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0))"
 """The same, against those who lock it for themselves alone."""
 
-# Durable whatever the server's default; and a node that froze with a lock in its hand loses it.
-_NOT_FOR_EVER: Final = "SET LOCAL idle_in_transaction_session_timeout = '20s'"
-_BEGIN: Final = f"BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '30s'; {_NOT_FOR_EVER}"
 _FIND: Final = "SELECT FROM pg_class WHERE relname = %s AND pg_table_is_visible(oid)"
 
 
@@ -50,7 +47,7 @@ class Opened(Connections[Database]):
     @contextmanager
     def alone(self, db: Database, name: str) -> Iterator[None]:
         with db.transaction():
-            db.execute(_NOT_FOR_EVER)
+            db.execute(NOT_FOR_EVER)
             db.execute(LOCK, (name,))
             yield
 
@@ -92,10 +89,10 @@ def transaction(opened: Opened) -> Iterator[Database]:
     """
     db = opened.connection("writer")
     try:
-        db.execute(_BEGIN)
+        db.execute(BEGIN)
     except psycopg.OperationalError:
         db = opened.connection("writer")
-        db.execute(_BEGIN)
+        db.execute(BEGIN)
     try:
         yield db
         db.execute("COMMIT")

@@ -14,6 +14,18 @@ from agents_progress.errors import JournalUnavailable, JournalUnreadable, Unknow
 
 Database: TypeAlias = psycopg.AsyncConnection[TupleRow]
 
+FROZEN_S: Final = 10
+"""How long a transaction may wait for its client, in seconds. Less than a lease: whoever takes over finds no lock then.
+"""
+
+NOT_FOR_EVER: Final = f"SET LOCAL idle_in_transaction_session_timeout = '{FROZEN_S}s'"
+"""A node that froze with a lock in its hand loses it."""
+
+# Settings of one transaction, because those of a session would reach other clients of a pooler. Durable whatever the
+# server's default; and whoever waits for a lock outlasts one that is frozen.
+BEGIN: Final = f"BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '15s'; {NOT_FOR_EVER}"
+"""How a transaction that writes begins."""
+
 _DEFAULTS: Final = {
     "connect_timeout": 10,
     # A server that vanished without a word is noticed, although a listener has nothing to say to it.
@@ -45,13 +57,21 @@ class Address:
     def __repr__(self) -> str:
         return f"Address({self.name!r})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Address) and other._settings == self._settings
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     async def connect(self) -> Database:
         """A connection for an event loop."""
         return await psycopg.AsyncConnection.connect(**self._settings)
 
     def connect_thread(self) -> psycopg.Connection[TupleRow]:
-        """A connection for a thread."""
-        return psycopg.connect(**self._settings)
+        """A connection for a thread, which sends each statement as one message, values included: until all of it has
+        arrived the transaction idles, for the server's clock, too. Of several messages that is not so.
+        """
+        return psycopg.connect(**self._settings, cursor_factory=psycopg.ClientCursor)
 
     @contextmanager
     def translated(self) -> Iterator[None]:

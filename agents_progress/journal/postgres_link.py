@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
@@ -17,7 +17,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from agents_progress.journal.postgres_address import Address, Database
+from agents_progress.errors import JournalError
+from agents_progress.journal.postgres_address import BEGIN, FROZEN_S, Address, Database
 from agents_progress.journal.postgres_listen import Listener
 from agents_progress.journal.postgres_schema import prepare
 
@@ -27,12 +28,18 @@ Role: TypeAlias = Literal["writer", "reader"]
 
 IDLE: Final = TransactionStatus.IDLE
 
-# Durable whatever the server's default; and a node that froze with a lock in its hand loses it. Settings of one
-# transaction, because those of a session would reach other clients of a pooler.
-_BEGIN: Final = (
-    "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '30s'; "
-    "SET LOCAL idle_in_transaction_session_timeout = '20s'"
-)
+# The server itself ends a transaction whose client is silent between two statements, and none whose client is silent in
+# the middle of one: of a COPY, or with an answer that it does not take. Others of the same role may.
+_END_FROZEN: Final = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity frozen
+WHERE datname = current_database() AND pg_has_role(usesysid, 'USAGE')
+    AND state <> 'idle' AND wait_event IN ('ClientRead', 'ClientWrite')
+    AND state_change < clock_timestamp() - make_interval(secs => %(silent)s)
+    AND EXISTS (
+        SELECT FROM pg_locks WHERE pid = frozen.pid
+        AND relation = 'progress_runs'::regclass AND mode IN ('RowShareLock', 'RowExclusiveLock')
+    )
+"""
 
 
 @dataclass(slots=True)
@@ -79,8 +86,7 @@ class Link:
     async def _write_group(self, group: Sequence[Waiting]) -> None:
         failures: dict[int, Exception] = {}
         try:
-            async with self.transaction() as db:
-                failures = await self._write_gathered(db, [waiting.what for waiting in group])
+            failures = await self.transact(lambda db: self._write_gathered(db, [waiting.what for waiting in group]))
         except Exception as error:  # noqa: BLE001 - whatever happens in this task belongs to the callers
             failures = dict.fromkeys(range(len(group)), error)
         except BaseException:
@@ -96,33 +102,42 @@ class Link:
             else:
                 waiting.written.set_result(None)
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Database]:
-        """The writing connection inside a transaction, which an exception undoes."""
+    async def transact(self, work: Callable[[Database], Awaitable[T]]) -> T:
+        """What something gives inside a transaction, which an exception undoes. Tried again, once, when somebody held a
+        lock for so long that they may be frozen.
+        """
         async with self._locks["writer"]:
             with self.address.translated():
-                db = await self._begun()
                 try:
-                    yield db
-                    await db.execute("COMMIT")
-                except BaseException as error:
-                    await _undo(db, error)
-                    raise
+                    return await self._attempt(work)
+                except psycopg.errors.LockNotAvailable:
+                    await self.end_frozen()
+                    return await self._attempt(work)
+
+    async def _attempt(self, work: Callable[[Database], Awaitable[T]]) -> T:
+        db = await self._begun()
+        try:
+            answer = await work(db)
+            await db.execute("COMMIT")
+        except BaseException as error:
+            await _undo(db, error)
+            raise
+        return answer
 
     async def _begun(self) -> Database:
         """A connection that was lost while it idled is replaced: nothing was under way on it."""
         db = await self._connection("writer")
         try:
-            await db.execute(_BEGIN)
+            await db.execute(BEGIN)
         except psycopg.OperationalError:
             db = await self._connection("writer")
-            await db.execute(_BEGIN)
+            await db.execute(BEGIN)
         return db
 
-    async def transact(self, work: Callable[[Database], Awaitable[T]]) -> T:
-        """What something inside a transaction gives."""
-        async with self.transaction() as db:
-            return await work(db)
+    async def end_frozen(self) -> None:
+        """Take their locks from those who froze in the middle of a statement, where the server lets us."""
+        with suppress(JournalError):
+            await self.ask(_END_FROZEN, {"silent": FROZEN_S})
 
     # Reading.
 
@@ -144,6 +159,8 @@ class Link:
             await db.close()  # whoever used it was cancelled in the middle
         if db is None or db.closed:
             db = await self.address.connect()
+            if role == "writer":
+                db.cursor_factory = psycopg.AsyncClientCursor  # as for a thread
             try:
                 await prepare(db, self.address.name, create=self._create)
             except BaseException:

@@ -33,7 +33,7 @@ class Process:
         self.link = Link(address, create, write_gathered)
         self._address = address
         self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="agents-progress-postgres", daemon=True)
+        self._thread = Thread(target=self._serve, name="agents-progress-postgres", daemon=True)
         self._thread.start()
         self._lock = Lock()
         self._closing = False
@@ -45,7 +45,7 @@ class Process:
         with self._lock:
             if self._closing:
                 work.close()
-                raise JournalClosed(f"the journal {self._address.name} was closed; open it again")
+                raise self._closed()
             doing = asyncio.run_coroutine_threadsafe(work, self._loop)
         return await outcome_of(doing)
 
@@ -54,6 +54,8 @@ class Process:
         thread.
         """
         with self._renewing, self._address.translated():
+            if self._closing:
+                raise self._closed()  # a keeper may come late
             try:
                 return self._connected().execute(query, values).fetchall()
             except psycopg.OperationalError:
@@ -66,14 +68,20 @@ class Process:
         return self._renewer
 
     async def close(self) -> None:
-        """Finish what was asked for, and let go."""
+        """Finish what was asked for, and let go. A caller that is cancelled leaves; it is done all the same."""
         with self._lock:
             self._closing = True
             closing = asyncio.run_coroutine_threadsafe(self.link.close(), self._loop)
-        await asyncio.wrap_future(closing)
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        closing.add_done_callback(lambda over: self._loop.call_soon_threadsafe(self._loop.stop))
+        await outcome_of(closing)
         await asyncio.to_thread(self._thread.join)
+
+    def _serve(self) -> None:
+        self._loop.run_forever()
         self._loop.close()
         with self._renewing:
             if self._renewer is not None:
                 self._renewer.close()
+
+    def _closed(self) -> JournalClosed:
+        return JournalClosed(f"the journal {self._address.name} was closed; open it again")

@@ -17,6 +17,7 @@ from psycopg.rows import TupleRow
 
 from agents_progress.errors import JournalUnreadable
 from agents_progress.events import PROTOCOL
+from agents_progress.journal.postgres_address import NOT_FOR_EVER
 
 SCHEMA_VERSION: Final = 1
 CHANNEL: Final = "agents_progress"
@@ -147,7 +148,7 @@ async def prepare(db: psycopg.AsyncConnection[TupleRow], name: str, *, create: b
     if revision is not None and revision >= len(_EXPANSIONS):
         return
     async with db.transaction():
-        await db.execute("SET LOCAL idle_in_transaction_session_timeout = '20s'")  # a node may freeze here, too
+        await db.execute(NOT_FOR_EVER)
         await db.execute("SELECT pg_advisory_xact_lock(%s)", (_SCHEMA_LOCK,))
         await db.execute(_PATIENCE)
         revision = await _revision(db, name)  # now nobody else changes it

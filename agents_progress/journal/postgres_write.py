@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+import psycopg
+
 from agents_progress.errors import UsageError
 from agents_progress.events import Envelope, is_run_id, parse_envelope
 from agents_progress.journal.base import Lease, Origin, fresh
@@ -169,14 +171,14 @@ async def store(db: Database, logs: Iterable[Log]) -> None:
     """Write what changed, and wake whoever waits for it."""
     changed = [log for log in logs if log.changed]
     begun = [_beginning(log) for log in changed if log.origin is not None]
-    async with db.cursor() as cursor:
+    async with psycopg.AsyncClientCursor(db) as cursor:
         if begun:
-            await cursor.executemany(_BEGIN, begun)
+            await cursor.execute(";".join(cursor.mogrify(_BEGIN, values) for values in begun))
         if any(log.new for log in changed):
             async with cursor.copy(_COPY) as copy:
                 await copy.write(_COPY_HEAD + b"".join(map(_copied, changed)) + _COPY_TAIL)
         if changed:
-            await cursor.executemany(_STORE, [_facts(log) for log in changed])
+            await cursor.execute(";".join(cursor.mogrify(_STORE, _facts(log)) for log in changed))
 
 
 def _copied(log: Log) -> bytes:

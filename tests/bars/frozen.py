@@ -29,7 +29,7 @@ from .asker import ANSWERING
 from .figures import Figures
 from .nursery import Child, Nursery
 from .payer import BODY, FIRST, paid
-from .places import Place, command
+from .places import Place
 from .reactor import EFFECT, arrived
 from .reactor import FIRST as REACTING
 from .stories import Story, play
@@ -39,11 +39,6 @@ LATE: Final = (BODY[0], EFFECT[0], ANSWERING[6])
 """Steps inside the application's code, with the effect still to come."""
 INSIDE: Final = ("within the transaction of", "before the commit of")
 """Moments in which a lock of the store is held. A file stays locked, then; a server ends the transaction."""
-SENDING_S: Final = 0.4
-_SENDING: Final = (
-    "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND wait_event = 'ClientRead' "
-    f"AND xact_start < clock_timestamp() - interval '{SENDING_S / 2} s'"
-)
 AT_THE_SERVER: Final = ("before the commit of: record that it happened",)
 
 
@@ -86,7 +81,7 @@ class Frozen(Story):
         try:
             async with asyncio.timeout(self.within_s):
                 await child.frozen()
-                while await asyncio.to_thread(_locked, self.place.url):
+                while _locked(self.place.url):
                     child.thaw()  # for a moment: another thread of it was at the file
                     await asyncio.sleep(0.01)
                     await child.frozen()
@@ -166,12 +161,9 @@ class Reacting(Frozen):
 
 
 def _locked(url: str) -> bool:
-    """Whether a process was stopped with a lock that nobody takes from it: that of a file, or, at a server, of rows
-    which it was just sending: a transaction counts as idle between statements only.
-    """
+    """Whether a process was stopped with a lock that nobody takes from it: that of a file."""
     if not url.startswith("sqlite:///"):
-        time.sleep(SENDING_S)
-        return command(url, _SENDING)[0][0] > 0
+        return False
     try:
         with closing(sqlite3.connect(f"file:{url.removeprefix('sqlite:///')}?mode=rw", timeout=0, uri=True)) as db:
             db.execute("BEGIN IMMEDIATE")
