@@ -57,11 +57,19 @@ export function shown(chat) {
     texts: of("text").map((part) => part.text),
     writing: parts.filter((part) => part.state === "streaming").length,
     calls: calls.map((part) => [part.toolCallId, part.state]),
+    order: parts.flatMap(placed),
     inputs: calls.map((part) => part.input),
     asked: calls.filter((part) => part.state === "approval-requested").map((part) => part.approval.id),
     run: of("data-run").at(-1)?.data.status ?? null,
     sees: sees(chat.status, calls),
   };
+}
+
+/** What has a place among the rest, in its order; a text by what it says. */
+function placed({ type, text, toolCallId, state }) {
+  if (type === "step-start") return [["step"]];
+  if (toolCallId !== undefined) return [["call", toolCallId, state]];
+  return type === "text" || type === "reasoning" ? [["text", text]] : [];
 }
 
 /** What that says: a chat that came to rest and asks for nothing looks as if it was done. */
