@@ -88,7 +88,11 @@ def _append_to(name: str) -> Fold:
     return fold
 
 
-# Text.
+# Responses of the model, and their text.
+
+
+def _model_started(view: RunView, envelope: Envelope) -> None:
+    view.responses.append(envelope.seq)
 
 
 def _message(view: RunView, payload: Mapping[str, Any]) -> Message:
@@ -102,6 +106,8 @@ def _message(view: RunView, payload: Mapping[str, Any]) -> Message:
 def _text_delta(view: RunView, envelope: Envelope) -> None:
     payload = envelope.payload
     message = view.texts.get((payload["item_id"], payload.get("channel", "answer"))) or _message(view, payload)
+    if not message.deltas:
+        message.begin(envelope.seq)
     if payload["index"] == message.deltas:
         message.append(payload["text"])
         return
@@ -112,9 +118,12 @@ def _text_delta(view: RunView, envelope: Envelope) -> None:
 
 
 def _text_completed(view: RunView, envelope: Envelope) -> None:
-    message = _message(view, envelope.payload)
-    if "text" in envelope.payload:
-        message.replace(envelope.payload["text"])
+    payload = envelope.payload
+    message = _message(view, payload)
+    if payload.get("text"):
+        message.begin(envelope.seq)
+    if "text" in payload:
+        message.replace(payload["text"])
     message.complete = True
 
 
@@ -138,6 +147,7 @@ def _tool_requested(view: RunView, envelope: Envelope) -> None:
         payload["kind"],
         payload["name"],
         payload.get("title", payload["name"]),
+        seq=envelope.seq,
         since=envelope.occurred_at,
         arguments=payload.get("arguments"),
     )
@@ -189,6 +199,7 @@ def _handoff_requested(view: RunView, envelope: Envelope) -> None:
         payload["to_agent"],
         f"{payload['from_agent']} → {payload['to_agent']}",
         state="running",
+        seq=envelope.seq,
         since=envelope.occurred_at,
     )
 
@@ -209,7 +220,13 @@ def _stage_started(view: RunView, envelope: Envelope) -> None:
     activity_id = f"stage:{payload['stage_id']}"
     _require(activity_id not in view.rows)
     view.rows[activity_id] = Activity(
-        activity_id, "stage", payload["title"], payload["title"], state="running", since=envelope.occurred_at
+        activity_id,
+        "stage",
+        payload["title"],
+        payload["title"],
+        state="running",
+        seq=envelope.seq,
+        since=envelope.occurred_at,
     )
 
 
@@ -243,7 +260,7 @@ def _approval_wait(view: RunView, envelope: Envelope) -> None:
     payload = {name: value for name, value in envelope.payload.items() if name != "x"}
     _require(payload["interaction_id"] not in view.interactions)
     more = {name: _MORE[name](value) for name, value in envelope.payload.get("x", {}).items() if name in _MORE}
-    view.interactions[payload["interaction_id"]] = Interaction(**payload, **more)
+    view.interactions[payload["interaction_id"]] = Interaction(**payload, **more, seq=envelope.seq)
 
 
 def _approval_resolved(view: RunView, envelope: Envelope) -> None:
@@ -259,7 +276,7 @@ FOLDS: Final[Mapping[str, Fold]] = {
     "run.accepted": _run_accepted,
     "run.started": _run_started,
     "agent.changed": _agent_changed,
-    "model.started": _nothing,
+    "model.started": _model_started,
     "model.completed": _nothing,
     "model.incomplete": _nothing,
     "model.failed": _nothing,

@@ -1,4 +1,8 @@
-"""What a view shows: messages, activities and interactions, as plain rows that can be stored and restored."""
+"""What a view shows: messages, activities and interactions, as plain rows that can be stored and restored.
+
+The ``seq`` of each is that of the envelope that began it, from which the order among all of them can be told; 0 where a
+snapshot was stored before it was kept.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,14 @@ JOIN_AT: Final = 512
 
 @dataclass(slots=True)
 class Message:
-    """One text item of one channel. ``missing_start`` says that its first delta was never seen."""
+    """One text item of one channel. ``missing_start`` says that its first delta was never seen.
+
+    It begins with what is first said of it: one that was complete before that has no ``seq`` yet.
+    """
 
     item_id: str
     channel: str
+    seq: int = 0
     pieces: list[str] = field(default_factory=list)
     newest: list[str] = field(default_factory=list)
     deltas: int = 0
@@ -45,6 +53,16 @@ class Message:
         self.newest.clear()
 
     @property
+    def begun(self) -> bool:
+        """Whether anything was said of it."""
+        return self.seq > 0 or self.deltas > 0 or bool(self.text)
+
+    def begin(self, seq: int) -> None:
+        """Something is said of it, perhaps for the first time."""
+        if not self.begun:
+            self.seq = seq
+
+    @property
     def text(self) -> str:
         """All of the text so far."""
         if self.newest or len(self.pieces) != 1:
@@ -56,6 +74,7 @@ class Message:
         return {
             "item_id": self.item_id,
             "channel": self.channel,
+            "seq": self.seq,
             "pieces": [self.text],
             "deltas": self.deltas,
             "complete": self.complete,
@@ -76,6 +95,7 @@ class Activity:
     name: str
     title: str
     state: ToolState = "requested"
+    seq: int = 0
     since: str = ""
     note: str | None = None
     summary: str | None = None
@@ -109,6 +129,7 @@ class Interaction:
     tool: str
     title: str
     kind: str = "approval"
+    seq: int = 0
     digest: str | None = None
     details: str | None = None
     expires_at: str | None = None

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, NotRequired, TypeAlias
 
 from pydantic import TypeAdapter
 from pydantic_core import SchemaValidator, to_json
@@ -78,6 +78,7 @@ class RunView:
         self.interactions: dict[str, Interaction] = {}
         self.texts: dict[tuple[str, str], Message] = {}
         self.handoffs: list[str] = []
+        self.responses: list[int] = []
         self._issues: dict[IssueCode, int] = {}
         self._recent: dict[str, Envelope | _Seen] = {}
 
@@ -290,6 +291,7 @@ class _Plain(TypedDict):
     sources: list[dict[str, Any]]
     guardrails: list[dict[str, Any]]
     handoffs: list[str]
+    responses: NotRequired[list[int]]
 
 
 class _Snapshot(TypedDict):

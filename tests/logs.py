@@ -11,7 +11,7 @@ from agents_progress.events import Envelope
 from agents_progress.testing.contract.logs import OUTPUT, RUN, Log, envelope
 from agents_progress.verify import digest
 
-__all__ = ["OUTPUT", "RUN", "USAGE", "Log", "envelope", "logs"]
+__all__ = ["OUTPUT", "RUN", "USAGE", "Log", "envelope", "logs", "older"]
 
 USAGE = {
     "requests": 1,
@@ -22,6 +22,16 @@ USAGE = {
     "reasoning_tokens": None,
     "status": "partial",
 }
+
+
+def older(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot as it was stored before it was kept what began when."""
+    plain = {name: value for name, value in snapshot["plain"].items() if name != "responses"}
+    rows = {
+        kind: [{name: value for name, value in row.items() if name != "seq"} for row in snapshot[kind]]
+        for kind in ("rows", "interactions", "texts")
+    }
+    return {**snapshot, **rows, "plain": plain}
 
 
 # The strategy.

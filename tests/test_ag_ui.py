@@ -31,7 +31,7 @@ from compat import golden, matrix
 from compat.seen import logged
 from tests.ag_ui_streams import GOLDEN, stored, stream
 from tests.logs import OUTPUT, RUN, USAGE, Log, logs
-from tests.vercel_logs import SITUATIONS, Situation
+from tests.vercel_logs import SITUATIONS, Situation, two_runs
 
 VECTORS = Path(__file__).parent.parent / "agents_progress" / "vectors" / "progress_cases.json"
 EVENTS: TypeAdapter[Any] = TypeAdapter(AgUiEvent)
@@ -241,6 +241,45 @@ def test_any_log_ends_for_a_user_as_it_does_for_our_view(log: list[Envelope], da
         assert list(streamed(log, start))[1:] == parts[start + 1 :]
         for event in flat(streamed(log, start)):
             EVENTS.validate_json(to_json(event))
+
+
+def order(screen: Screen) -> list[str]:
+    """Texts and calls, each where it begins: the id of a later part of a text ends with what came before it."""
+    return list(dict.fromkeys(re.sub(r"(:m\d(:[a-z]+)?):\d+$", r"\1", each) for each in screen.order))
+
+
+@steady
+@given(logs(), st.data())
+def test_whoever_comes_in_anywhere_has_texts_and_calls_in_the_order_of_who_was_there(
+    log: list[Envelope], data: st.DataObject
+) -> None:
+    parts = list(streamed(log))
+    start = data.draw(st.integers(0, len(log)))
+    first, *rest = streamed(log, start)
+    assert order(seen(first)) == order(seen(flat(parts[: start + 1])))
+    assert order(seen(flat([first, *rest]))) == order(seen(flat(parts)))
+
+
+@pytest.mark.parametrize("name", sorted(kept()))
+def test_whoever_comes_in_has_a_kept_run_in_the_order_of_who_was_there(name: str) -> None:
+    log = kept()[name]
+    parts = list(streamed(log))
+    for start in range(len(log) + 1):
+        assert seen(next(streamed(log, start))).order == seen(flat(parts[: start + 1])).order
+
+
+@pytest.mark.parametrize("decision", ["approved", "rejected"])
+def test_whoever_comes_to_a_task_of_several_runs_has_it_in_the_order_of_who_was_there(decision: str) -> None:
+    first, second = two_runs(decision)
+    screen = seen(flat(streamed(first)))
+    projection = AgUiProjection("thread")
+    seen(projection.join(RunView(f"{RUN}.2")), screen)
+    for cut, step in enumerate(second, 1):
+        seen(projection.feed(step), screen)
+        told = seen(AgUiProjection("thread").join(shown(second[:cut], f"{RUN}.2"), [shown(first, RUN)]))
+        assert (cut, told.order, told.texts) == (cut, screen.order, screen.texts)
+    names = f"{RUN}:m1 {RUN}:c1 {RUN}:m2 {RUN}:c2 {RUN}.2:m2 {RUN}:c3 {RUN}.2:m3"
+    assert screen.order == names.split()
 
 
 @steady

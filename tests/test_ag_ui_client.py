@@ -52,6 +52,7 @@ def computed(screen: Screen, asked: Sequence[str] = ()) -> dict[str, Any]:
         "failed": None,
         "warned": [],
         "texts": screen.texts,
+        "order": screen.order,
         "arguments": screen.arguments,
         "results": screen.results,
         "activities": screen.activities,

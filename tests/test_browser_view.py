@@ -14,7 +14,8 @@ from agents_progress.messages import MESSAGES
 from agents_progress.view import RunView
 from tests.browser.feeds import PARTS, Feed, as_json, many
 from tests.browser.node import driven, needs_node
-from tests.logs import RUN
+from tests.logs import RUN, older
+from tests.test_view_rows import mixed
 
 pytestmark = needs_node
 
@@ -132,3 +133,11 @@ def test_valid_and_damaged_logs_fold_to_the_same_in_python_and_in_the_browser(pa
         assert answer["closed"] == [view.status, view.message], feeds
     assert len(logs) > 1000
     assert beyond + sum(case["snapshot"] is None for case in asked) < 20
+
+
+def test_a_snapshot_from_before_it_was_kept_what_began_when_is_restored_alike(tmp_path: Path) -> None:
+    log = [step.to_json() for step in mixed().envelopes]
+    snapshot = older(fed(log[:9], RunView(RUN)).snapshot())
+    case = {"run_id": RUN, "language": "en", "feeds": [as_json(each) for each in log], "cut": 9}
+    (answer,) = driven("view.mjs", [{**case, "snapshot": json.dumps(snapshot)}], tmp_path)
+    assert same(answer["resumed"]) == same(fed(log[9:], RunView.from_snapshot(snapshot)).snapshot())

@@ -35,6 +35,7 @@ from tests.vercel_logs import (
     called,
     choosing,
     say,
+    two_runs,
     viewed,
     written,
 )
@@ -83,6 +84,7 @@ def computed(shown: Seen) -> dict[str, Any]:
         "message": shown.message,
         "texts": [text for name, text in shown.texts if not name.endswith("/reasoning")],
         "calls": shown.calls,
+        "order": [["text", *rest[1:]] if kind == "text" else [kind, *rest] for kind, *rest in shown.parts],
         "asked": asked,
         "words": shown.in_words,
         "run": shown.run,
@@ -227,6 +229,23 @@ def test_a_chat_that_was_reloaded_sees_all_of_a_task_once(major: Major) -> None:
     for answer in play(major, cases):
         assert (answer["messages"], answer["sees"], answer["run"]) == (["user", "assistant"], "success", "done")
         assert (answer["texts"], answer["calls"]) == (["Let me see.", viewed(log).text], [[C1, "output-available"]])
+
+
+@each_major
+def test_a_chat_that_was_reloaded_shows_texts_and_calls_as_one_that_was_there(major: Major) -> None:
+    first, second = two_runs("approved")
+    paused, answer = Situation("paused", first, "waiting"), Situation("answered", second, "done", continues=True)
+    cases: list[dict[str, Any]] = [{"streams": [paused.stream(major), answer.stream(major)]}]
+    for cut in range(1, len(second) + 1):
+        stream = VercelStream(major)
+        events: list[Event] = stream.join(viewed(second[:cut]), [viewed(first)])
+        for step in second[cut:]:
+            events += stream.feed(step)
+        cases.append({"streams": [events], "resumes": True})
+    there, *reloaded = play(major, cases)
+    kinds = [kind for kind, *_ in there["order"]]
+    assert kinds == "step text call step text call step text call step text".split()
+    assert [each["order"] for each in reloaded] == [there["order"]] * len(second)
 
 
 @each_major

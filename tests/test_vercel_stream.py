@@ -17,12 +17,12 @@ from agents_progress.bridges import vercel_parts
 from agents_progress.bridges.base import Event
 from agents_progress.bridges.table import NOTES, VERCEL
 from agents_progress.bridges.vercel_parts import IN_WORDS, PARTS, Major, Part6, Part7
-from agents_progress.bridges.vercel_stream import EMITTERS, ENDINGS, VercelStream
+from agents_progress.bridges.vercel_stream import EMITTERS, ENDINGS, REPLACED, VercelStream
 from agents_progress.disclosure import CUT
 from agents_progress.events import Envelope
 from agents_progress.messages import MESSAGES
 from agents_progress.view import RunView
-from tests.logs import OUTPUT, RUN, Log, envelope, logs
+from tests.logs import OUTPUT, RUN, Log, envelope, logs, older
 from tests.vercel_logs import (
     C1,
     DIGEST,
@@ -35,6 +35,7 @@ from tests.vercel_logs import (
     begin,
     choosing,
     say,
+    two_runs,
     viewed,
     written,
 )
@@ -379,6 +380,58 @@ def test_whoever_joins_anywhere_is_told_the_same_from_there_on(log: list[Envelop
         assert shown.sees() == "error" or shown_texts(shown) == view_texts(view)
         if cut <= stopped:
             assert after == whole[cut:]
+
+
+def order(shown: Seen) -> list[tuple[str, str]]:
+    """Texts and calls, each where it begins."""
+    return list(dict.fromkeys((kind, rest[0]) for kind, *rest in shown.parts if kind != "step"))
+
+
+@steady
+@given(logs(), st.sampled_from(MAJORS))
+def test_whoever_joins_anywhere_sees_texts_and_calls_in_the_order_of_who_was_there(
+    log: list[Envelope], major: Major
+) -> None:
+    whole = from_start(log, major)
+    for cut in range(1, len(log) + 1):
+        shown = seen(flat(whole[:cut]))
+        if shown.error == REPLACED["en"]:
+            return  # it shows what was said before, and nothing of what comes
+        at_once, after = joined(log, cut, major)
+        assert order(seen(at_once)) == order(shown)
+        assert order(seen(flat(after), seen(at_once))) == order(seen(flat(whole)))
+
+
+@each_major
+def test_whoever_joins_a_situation_anywhere_sees_what_whoever_was_there_sees(major: Major) -> None:
+    situations = [each for each in SITUATIONS if each.name != "two_parts"]  # which are one for whoever joins
+    for situation in situations:
+        log = situation.envelopes
+        whole = from_start(log, major)
+        for cut in range(1, len(log) + 1):
+            at_once, _ = joined(log, cut, major)
+            if "corrected" not in str(whole[:cut]):
+                assert (situation.name, seen(at_once).parts) == (situation.name, seen(flat(whole[:cut])).parts)
+
+
+@each_major
+@pytest.mark.parametrize("decision", ["approved", "rejected"])
+def test_whoever_joins_a_task_of_several_runs_sees_what_whoever_was_there_sees(major: Major, decision: str) -> None:
+    first, second = two_runs(decision)
+    shown = seen(flat(from_start(first, major)))
+    there = VercelStream(major, continues=True)
+    there.join(RunView(f"{RUN}.2"))
+    for cut, step in enumerate(second, 1):
+        seen(there.feed(step), shown)
+        told = seen(VercelStream(major).join(viewed(second[:cut]), [viewed(first)]))
+        assert cut == 1 or (cut, told.parts) == (cut, shown.parts)  # until its call is restated, one has its own answer
+    assert [kind for kind, *_ in shown.parts] == "step text call step text call step text call step text".split()
+
+
+def test_whoever_joins_from_a_snapshot_that_knows_no_order_misses_nothing() -> None:
+    first, _ = two_runs("approved")
+    shown = seen(VercelStream(7).join(RunView.from_snapshot(older(viewed(first).snapshot()))))
+    assert [part[0] for part in shown.parts] == ["call", "call", "text", "text"]
 
 
 @steady

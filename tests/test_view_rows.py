@@ -8,7 +8,7 @@ import pytest
 
 from agents_progress.errors import BadSnapshot
 from agents_progress.view import RunView
-from tests.logs import RUN, USAGE, Log
+from tests.logs import RUN, USAGE, Log, older
 
 
 def shown(log: Log, run_id: str = RUN) -> RunView:
@@ -159,6 +159,47 @@ def test_a_snapshot_from_before_questions_could_be_marked_is_restored() -> None:
     snapshot = shown(Log().start().say("approval.wait", **asked)).snapshot()
     assert snapshot["interactions"][0].pop("approve_blind") is False
     assert RunView.from_snapshot(snapshot).interactions["ask-1"].approvable is False
+
+
+# What began when.
+
+
+def began(view: RunView) -> dict[str, int]:
+    texts = {f"{message.item_id} {message.channel}": message.seq for message in view.messages}
+    questions = {name: row.seq for name, row in view.interactions.items()}
+    return {name: row.seq for name, row in view.rows.items()} | texts | questions
+
+
+def mixed() -> Log:
+    """Something of everything that has a place among the rest, twice."""
+    log = Log().start().say("model.started", response_id="r1").say("text.completed", item_id="m1").request("c1")
+    log.say("text.delta", item_id="m1", index=0, text="Hi").say("tool.started", call_id="c1")
+    log.say("handoff.requested", from_agent="A", to_agent="B").say("stage.started", stage_id="s1", title="S")
+    log.ask("ask-1", "c1").say("model.started", response_id="r2").say("text.completed", item_id="m2", text="Ho")
+    return log.say("text.delta", item_id="m1", index=1, text="!").say("text.completed", item_id="m2", text="Hu")
+
+
+def test_whatever_has_a_place_among_the_rest_says_which_envelope_began_it() -> None:
+    view = shown(mixed())
+    places = {"c1": 4, "m1 answer": 5, "handoff:1": 7, "stage:s1": 8, "ask-1": 9, "m2 answer": 11}
+    assert (began(view), view.responses) == (places, [2, 10])
+    assert began(RunView.from_snapshot(view.snapshot())) == places
+
+
+def test_a_text_begins_with_the_first_that_is_said_of_it() -> None:
+    log = Log().start().say("text.completed", item_id="m1").say("text.completed", item_id="m1", text="")
+    assert began(shown(log)) == {"m1 answer": 0}
+    log.say("text.completed", item_id="m1", text="Hi").say("text.completed", item_id="m1", text="")
+    assert began(shown(log.say("text.completed", item_id="m1", text="Ho"))) == {"m1 answer": 4}
+
+
+def test_a_snapshot_from_before_it_was_kept_what_began_when_is_restored_and_gone_on_from() -> None:
+    snapshot = older(shown(mixed()).snapshot())
+    view = RunView.from_snapshot(snapshot)
+    assert (set(began(view).values()), view.responses) == ({0}, [])
+    for step in mixed().say("text.delta", item_id="m1", index=2, text="?").request("c2").envelopes[view.seq :]:
+        view.feed(step)
+    assert (began(view)["m1 answer"], began(view)["c2"], view.text, view.issues) == (0, 15, "Hu", [])
 
 
 def test_a_run_starts_once_and_is_accepted_before_it_starts() -> None:

@@ -69,11 +69,11 @@ def begin(run_id: str = RUN) -> Log:
     )
 
 
-def asked(log: Log, *, shown: bool = True, blind: bool = False, kind: str = "approval") -> Log:
+def asked(log: Log, *, call_id: str = "c1", shown: bool = True, blind: bool = False, kind: str = "approval") -> Log:
     more: dict[str, Any] = {"details": '{"eur": 12}'} if shown else {}
     more |= {"x": {"approve_blind": True}} if blind else {}
-    ask = {"interaction_id": "ask-1", "call_id": "c1", "tool": "refund", "title": "Refund", "digest": DIGEST}
-    return log.request("c1", "refund", title="Refund").say("approval.wait", **ask, kind=kind, **more)
+    ask = {"interaction_id": "ask-1", "call_id": call_id, "tool": "refund", "title": "Refund", "digest": DIGEST}
+    return log.request(call_id, "refund", title="Refund").say("approval.wait", **ask, kind=kind, **more)
 
 
 def choosing(log: Log, call_id: str = "c1") -> Log:
@@ -124,6 +124,23 @@ def two_parts() -> Log:
     for index, piece in enumerate(("Tw", "o.", " Three."), 2):
         log.say("text.delta", item_id="m1", index=index, text=piece)
     return log.say("text.completed", item_id="m1", text="One. Two. Three.")
+
+
+def two_runs(decision: str) -> tuple[list[Envelope], list[Envelope]]:
+    """A task whose runs have texts and calls in turn, and items of the same name."""
+    first = say(called(say(begin(), "Let me look. ")).say("model.started", response_id="r2"), "I ask. ", "m2")
+    asked(first, call_id="c2").end("paused")
+    second = asked(Log(f"{RUN}.2").start(resumed_from=RUN), call_id="c2")
+    second.say("approval.resolved", interaction_id="ask-1", decision=decision)
+    if decision == "approved":
+        second.say("tool.started", call_id="c2").say("tool.finished", call_id="c2", output="paid")
+    else:
+        second.say("tool.rejected", call_id="c2", reason="rejected")
+    say(second.say("model.started", response_id="r3"), "One more. ", "m2").request("c3").say(
+        "tool.started", call_id="c3"
+    )
+    say(second.say("tool.finished", call_id="c3").say("model.started", response_id="r4"), item_id="m3")
+    return first.envelopes, second.end().check().envelopes
 
 
 def contradictory() -> Log:

@@ -30,18 +30,28 @@ class Fatal(Exception):
 
 @dataclass
 class Seen:
-    """What is on the screen. ``error`` stops the client: what follows is not read."""
+    """What is on the screen. ``error`` stops the client: what follows is not read.
+
+    ``parts`` are what the client shows, in its order: `step`; `text` with its id and what it says; `call` with its id
+    and state.
+    """
 
     error: str | None = None
     finish: str | None = None
     message: str | None = None
-    texts: list[list[str]] = field(default_factory=list)
-    calls: list[list[Any]] = field(default_factory=list)
+    parts: list[list[str]] = field(default_factory=list)
     asked: dict[str, str] = field(default_factory=dict)
     questions: dict[str, Any] = field(default_factory=dict)
     run: str | None = None
     open: dict[str, list[str]] = field(default_factory=dict)
-    step: int = 0
+
+    @property
+    def texts(self) -> list[list[str]]:
+        return [rest for kind, *rest in self.parts if kind == "text"]
+
+    @property
+    def calls(self) -> list[list[str]]:
+        return [rest for kind, *rest in self.parts if kind == "call"]
 
     def take(self, part: Event) -> None:
         type_ = part["type"]
@@ -52,7 +62,7 @@ class Seen:
         elif type_ == "start":
             self.message = part.get("messageId", self.message)
         elif type_ == "start-step":
-            self.step = len(self.calls)
+            self.parts.append(["step"])
         elif type_.startswith(("text-", "reasoning-")):
             self._text(type_, part)
         elif type_.startswith("tool-"):
@@ -67,12 +77,12 @@ class Seen:
     def _text(self, type_: str, part: Event) -> None:
         name, place = part["id"], f"{type_.partition('-')[0]}/{part['id']}"
         if type_.endswith("-start"):
-            self.open[place] = [name, ""]
-            self.texts.append(self.open[place])
+            self.open[place] = ["text", name, ""]
+            self.parts.append(self.open[place])
         elif place not in self.open:
             raise Fatal(f"{type_} of {name}, which is not open")
         elif type_.endswith("-delta"):
-            self.open[place][1] += part["delta"]
+            self.open[place][2] += part["delta"]
         else:
             del self.open[place]
 
@@ -83,17 +93,21 @@ class Seen:
             call_id = self.asked[part["approvalId"]]
         else:
             call_id = part["toolCallId"]
-        known = [call for call in self.calls if call[0] == call_id]
+        known = [part for part in self.parts if part[:2] == ["call", call_id]]
         if type_ == "tool-input-available":
-            known = [call for call in self.calls[self.step :] if call[0] == call_id]
+            known = [part for part in self._last_step() if part[:2] == ["call", call_id]]
             if not known:
-                self.calls.append([call_id, STATES[type_]])
+                self.parts.append(["call", call_id, STATES[type_]])
         elif not known:
             raise Fatal(f"{type_} of a call that is not there")
         if type_ == "tool-approval-request":
             self.asked[part["approvalId"]] = call_id
         for call in known[-1:]:
-            call[1] = STATES[type_]
+            call[2] = STATES[type_]
+
+    def _last_step(self) -> list[list[str]]:
+        begins = [place for place, part in enumerate(self.parts) if part == ["step"]]
+        return self.parts[begins[-1] :] if begins else self.parts
 
     @property
     def in_words(self) -> list[str]:

@@ -211,27 +211,30 @@ class Calls:
     def __getitem__(self, call_id: str | None) -> Call | None:
         return self._calls.get(call_id or "")
 
-    def restored(self, view: RunView) -> list[Event]:
-        """What is open in the view, and the sub-agents that it is in; what is settled comes in a snapshot."""
+    def restored(self, row: Activity) -> list[Event]:
+        """A call of the view, and the sub-agent that it is in, opened where they are open; what is settled comes in a
+        snapshot.
+        """
+        if row.kind in NO_CALLS:
+            return []
         events: list[Event] = []
-        for call_id, row in view.rows.items():
-            if row.kind in NO_CALLS:
-                continue
-            call = self._added(call_id, row, restated=False)
-            self.restating = self.restating and row.state == "requested"
-            if call.agent is not None and call.agent.row.open:
-                events += call.agent.delegated()
-            if row.state == "requested" and row.arguments is None:
-                events.append(call.started())
-            call.settled = not row.open
-            events += self._going(call) if row.open else []
-        return events
+        call = self._added(row.activity_id, row, restated=False)
+        self.restating = self.restating and row.state == "requested"
+        if call.agent is not None and call.agent.row.open:
+            events += call.agent.delegated()
+        if row.state == "requested" and row.arguments is None:
+            events.append(call.started())
+        call.settled = not row.open
+        return [*events, *(self._going(call) if row.open else ())]
 
-    def messages(self) -> Iterator[Json]:
-        """The calls whose arguments are not awaited, and the results there are, as messages of a snapshot."""
-        for call in self._calls.values():
-            if not call.asking:
-                yield from call.messages(self._language)
+    def open_ids(self) -> set[str]:
+        """The ids of those whose arguments are awaited."""
+        return {call.wire_id for call in self._calls.values() if call.asking}
+
+    def messages(self, call_id: str) -> Iterator[Json]:
+        """A call, and its result when there is one, as messages of a snapshot."""
+        if call_id in self._calls:
+            yield from self._calls[call_id].messages(self._language)
 
     def told(self, view: RunView, call_id: str) -> list[Event]:
         """How a call stands in the view, where that was not told."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from agents_progress.bridges.base import Event, is_on_the_web, unsaid_of
-from agents_progress.rows import Activity
+from agents_progress.rows import Activity, Message
 from agents_progress.view import RunView
 
 OURS: Final = "agents-progress"
@@ -61,11 +61,9 @@ class Texts:
         self._run_id = run_id
         self._open: dict[Item, str] = {}
 
-    def restored(self, view: RunView) -> Iterator[Event]:
-        """What is open in the view, opened with all there is of it."""
-        for item, message in view.texts.items():
-            if not message.complete:
-                yield from self._piece(item, message.text)
+    def restored(self, message: Message) -> list[Event]:
+        """One of the view, opened with all there is of it if it is open."""
+        return [] if message.complete else self._piece((message.item_id, message.channel), message.text)
 
     def delta(self, view: RunView, item: Item, text: str) -> list[Event]:
         """The next piece of a message."""
@@ -97,12 +95,22 @@ class Texts:
         """Whatever is open, closed as far as it came."""
         return [event for item in [*self._open] for event in self._ended(item)]
 
-    def messages(self, view: RunView) -> Iterator[Json]:
-        """Those that are not open, as messages of a snapshot."""
-        for item, message in view.texts.items():
-            if item not in self._open:
-                role = "reasoning" if item[1] == "reasoning" else "assistant"
-                yield {"id": self._id(item), "role": role, "content": message.text, **_channel(item)}
+    def open_ids(self) -> set[str]:
+        """The ids of what is open."""
+        return {*self._open.values()}
+
+    def message(self, message: Message) -> Iterator[Json]:
+        """One as a message of a snapshot, where anything was said of it. One that is open has its place there, and
+        is said when it is opened.
+        """
+        item = message.item_id, message.channel
+        if message.begun:
+            role = "reasoning" if item[1] == "reasoning" else "assistant"
+            content = "" if item in self._open else message.text
+            yield {"id": self._id(item), "role": role, "content": content, **_channel(item)}
+
+    def unsaid(self, view: RunView) -> Iterator[Json]:
+        """What no text said of the output, as a message of a snapshot."""
         if unsaid_of(view):
             yield {"id": self._id(_OUTPUT), "role": "assistant", "content": unsaid_of(view)}
 

@@ -23,10 +23,10 @@ from agents_progress.bridges.ag_ui_events import (
     noted,
     usage_of,
 )
-from agents_progress.bridges.base import CUTS, Cut, Event, question_id
+from agents_progress.bridges.base import CUTS, Cut, Event, in_order, question_id
 from agents_progress.events import Envelope
 from agents_progress.messages import Language, Status, sentence
-from agents_progress.rows import Interaction
+from agents_progress.rows import Activity, Interaction, Message
 from agents_progress.standing import UPDATES
 from agents_progress.view import RunView
 
@@ -119,15 +119,35 @@ class AgUiProjection:
     def _restored(self, view: RunView, earlier: Sequence[RunView]) -> list[Event]:
         self._view = view
         self._texts, self._calls = Texts(view.run_id), Calls(view.run_id, self._language, earlier)
-        rows = [row.activity_id for row in view.activities if row.kind == "stage"]
-        stages = [event for name in rows for event in self._stages.told(view, name)]
-        opened = [*self._calls.restored(view), *self._texts.restored(view), *stages]
+        opened: list[Event] = []
+        for each in in_order(view):
+            match each:
+                case Message():
+                    opened += self._texts.restored(each)
+                case Activity(kind="stage"):
+                    opened += self._stages.told(view, each.activity_id)
+                case Activity():
+                    opened += self._calls.restored(each)
         if view.texts or len(self._asked()) < len(view.interactions):
             self._calls.restating = False
         return opened
 
     def _messages(self) -> list[Json]:
-        return [*self._calls.messages(), *self._texts.messages(self._view)]
+        """Texts and calls in the order in which they began. What is open is among them, so that it is opened where it
+        stands, unless nothing comes after it.
+        """
+        found: list[Json] = []
+        for each in in_order(self._view):
+            match each:
+                case Message():
+                    found += self._texts.message(each)
+                case Activity():
+                    found += self._calls.messages(each.activity_id)
+        found += self._texts.unsaid(self._view)
+        opened = self._texts.open_ids() | self._calls.open_ids()
+        while found and found[-1]["id"] in opened:
+            found.pop()
+        return found
 
     def _snapshot(self, messages: Iterable[Json]) -> list[Event]:
         """The client's messages with ours put in their places; nothing when it has none of ours and there are none."""

@@ -16,7 +16,7 @@ from agents_progress.errors import UsageError
 from agents_progress.events import Envelope, is_run_id
 from agents_progress.labels import in_words, label
 from agents_progress.messages import MESSAGES, Language
-from agents_progress.rows import Activity, Interaction
+from agents_progress.rows import Activity, Interaction, Message
 from agents_progress.view import RunView
 
 if TYPE_CHECKING:
@@ -182,6 +182,18 @@ def call_name(run_id: str, call_id: str) -> str:
 
 
 # What both protocols say the same way.
+
+
+class Response(NamedTuple):
+    """A response of the model, by the envelope that began it."""
+
+    seq: int
+
+
+def in_order(view: RunView) -> list[Response | Activity | Message | Interaction]:
+    """What a view holds that has a place among the rest, in the order in which it began."""
+    rows, texts, questions = view.rows.values(), view.texts.values(), view.interactions.values()
+    return sorted([*map(Response, view.responses), *rows, *texts, *questions], key=lambda each: each.seq)
 
 
 def json_of(text: str | None) -> Any:

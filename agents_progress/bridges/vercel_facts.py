@@ -40,7 +40,6 @@ from agents_progress.messages import MESSAGES, Language, Status
 from agents_progress.rows import Activity, Interaction, Message
 from agents_progress.view import RunView
 
-NOT_CALLS: Final = frozenset({"handoff", "stage"})
 _ELSEWHERE: Final = frozenset({"hosted", "mcp"})
 """Kinds of tool that the provider of the model executes."""
 
@@ -80,7 +79,7 @@ def text_end(item: Item) -> Part:
 def text(message: Message) -> Iterator[Part]:
     """All of a text, as far as it came."""
     item = message.item_id, message.channel
-    if message.text or not message.complete:
+    if message.begun:
         yield text_start(item)
         yield text_delta(item, message.text)
         if message.complete:
@@ -236,10 +235,7 @@ def check(payload: Payload) -> Part:
 
 
 def found(view: RunView) -> Iterator[Part]:
-    """Everything of a view that is neither a text, a call nor a question."""
-    for row in view.rows.values():
-        if row.kind in NOT_CALLS:
-            yield moved(view, row)
+    """What a view holds without its place among the rest."""
     for number, payload in enumerate(view.sources, 1):
         yield source(view, number, payload)
     for payload in view.artifacts:

@@ -12,8 +12,8 @@ from itertools import chain
 from typing import Final, TypeAlias, cast
 
 from agents_progress.bridges import vercel_facts as facts
-from agents_progress.bridges.base import CUTS, Cut, Event, call_name, question_id, unsaid_of
-from agents_progress.bridges.vercel_facts import NOT_CALLS, Item, Payload
+from agents_progress.bridges.base import CUTS, Cut, Event, Response, call_name, in_order, question_id, unsaid_of
+from agents_progress.bridges.vercel_facts import Item, Payload
 from agents_progress.bridges.vercel_parts import (
     IN_WORDS,
     Abort,
@@ -130,33 +130,40 @@ class VercelStream:
     # What is there at a join.
 
     def _replayed(self) -> Iterator[Part]:
-        """Everything so far; a view keeps no order between texts and calls. Open calls stay in the last step, because
-        what a client sends by itself depends on the calls of that one.
-        """
-        view, calls = self.view, self._calls()
+        """Everything so far, in the order in which it began."""
+        view = self.view
         if view.agent is not None:
             yield facts.agent(view.agent)
-        for row in calls:
-            yield from _call(self, row)
-        if calls and not any(row.open for row in calls):
-            yield StartStep(type="start-step")
-        for run in self.runs:
-            yield from chain.from_iterable(map(facts.text, run.texts.values()))
-            yield from _closed(run) if run is not view or view.terminal is not None else ()
+        yield from self._placed()
         yield from chain.from_iterable(facts.found(run) for run in self.runs)
-        yield from (facts.question(*asked) for asked in self._questions())
         yield from () if view.usage is None else _usage(self, view.usage)
         yield from () if view.terminal is None else _output(view)
         yield from () if view.verdict is None else _check(self, view.verdict)
 
-    def _calls(self) -> list[Activity]:
-        """The calls of all runs; one that a later run restates is that of the later one."""
-        rows = chain.from_iterable(run.rows.items() for run in self.runs)
-        return [row for row in dict(rows).values() if row.kind not in NOT_CALLS]
-
-    def _questions(self) -> Iterable[tuple[str, Interaction]]:
-        """The questions of all runs, each with the newest run that states it: it is answered there."""
-        return {name: (run.run_id, each) for run in self.runs for name, each in run.interactions.items()}.values()
+    def _placed(self) -> Iterator[Part]:
+        """What has a place among the rest; what a later run restates stands where it began, as it is in the later one.
+        Open calls stay in the last step, because what a client sends by itself depends on the calls of that one.
+        """
+        calls = dict(chain.from_iterable(run.rows.items() for run in self.runs))
+        asked = {name: (run.run_id, each) for run in self.runs for name, each in run.interactions.items()}
+        is_open = False
+        for run in self.runs:
+            for each in in_order(run):
+                match each:
+                    case Response():
+                        if not is_open:
+                            yield StartStep(type="start-step")
+                    case Message():
+                        yield from facts.text(each)
+                    case Activity(kind="handoff" | "stage"):
+                        yield facts.moved(run, each)
+                    case Activity(activity_id=name) if name in calls:
+                        row = calls.pop(name)
+                        is_open = is_open or row.open
+                        yield from _call(self, row)
+                    case Interaction(interaction_id=name) if name in asked:
+                        yield facts.question(*asked.pop(name))  # it is answered in the newest run that states it
+            yield from _closed(run) if run is not self.view or run.terminal is not None else ()
 
 
 def _events(parts: Iterable[Part]) -> list[Event]:

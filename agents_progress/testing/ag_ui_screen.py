@@ -33,12 +33,14 @@ class Screen:
 
     ``ended`` is how the client takes the end: `success`, `cancelled`, `interrupt`, `error`, or None before it. An
     outcome that the client does not know, or none, is success to it. ``texts`` are the messages by their ids, whole;
-    ``results`` the tools' by the ids of their calls; ``arguments`` those of the calls; ``activities`` contents by id.
+    ``results`` the tools' by the ids of their calls; ``arguments`` those of the calls; ``order`` the ids of texts and
+    calls as they stand under each other; ``activities`` contents by id.
     """
 
     def __init__(self, messages: Iterable[Mapping[str, Any]] = ()) -> None:
         self.ended: str | None = None
         self.code: str | None = None
+        self.order: list[str] = []
         self.texts: dict[str, str] = {}
         self.arguments: dict[str, str] = {}
         self.results: dict[str, str] = {}
@@ -85,6 +87,9 @@ class Screen:
             self._open.remove((name, what))
 
     def _show(self, name: str, step: str, event: Mapping[str, Any]) -> None:
+        if step in _STARTS and name in ("TEXT_MESSAGE", "REASONING_MESSAGE", "TOOL_CALL"):
+            what = event[_OPENING[name]]
+            self.order += [] if what in self.order else [what]
         if name in ("TEXT_MESSAGE", "REASONING_MESSAGE") and step != "END":
             text = self.texts.get(event["messageId"], "")
             self.texts[event["messageId"]] = text + event.get("delta", "")
@@ -99,7 +104,8 @@ class Screen:
             self._snapshot(event["messages"])
 
     def _snapshot(self, messages: Iterable[Mapping[str, Any]]) -> None:
-        """A snapshot replaces every message; what it leaves out is gone."""
+        """A snapshot replaces every message where it stands; what it leaves out is gone."""
+        stands: list[str] = []
         self.texts, self.arguments, self.results = {}, {}, {}
         for message in messages:
             if message["role"] == "tool":
@@ -109,6 +115,9 @@ class Screen:
                 self.arguments |= {call["id"]: call["function"]["arguments"] for call in calls}
                 if not calls:
                     self.texts[message["id"]] = message.get("content") or ""
+                stands += [call["id"] for call in calls] or [message["id"]]
+        kept = [each for each in self.order if each in stands]
+        self.order = kept + [each for each in stands if each not in kept]
 
 
 def says_success(events: Iterable[Mapping[str, Any]]) -> bool:

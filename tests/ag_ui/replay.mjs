@@ -25,14 +25,17 @@ async function read({ frames, history }) {
   const given = {};
   const results = {};
   const activities = {};
+  const order = [];
   for (const message of agent.messages) {
     if (message.role === "activity") activities[message.id] = message.content;
     else if (message.role === "tool") results[message.toolCallId] = message.content;
     else if (message.toolCalls) for (const call of message.toolCalls) given[call.id] = call.function.arguments;
     else texts[message.id] = message.content;
+    if (message.toolCalls) order.push(...message.toolCalls.map(({ id }) => id));
+    else if (message.role !== "activity" && message.role !== "tool") order.push(message.id);
   }
   const asked = agent.pendingInterrupts.map(({ id }) => id);
-  return { ...seen, warned, texts, arguments: given, results, activities, asked };
+  return { ...seen, warned, texts, order, arguments: given, results, activities, asked };
 }
 
 for (const line of readFileSync(file, "utf8").split("\n").filter(Boolean)) {

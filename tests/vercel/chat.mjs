@@ -65,12 +65,20 @@ export function shown(chat) {
     texts: of("text").map((part) => part.text),
     writing: parts.filter((part) => part.state === "streaming").length,
     calls: calls.map((part) => [part.toolCallId, part.state]),
+    order: parts.flatMap(placed),
     inputs: calls.map((part) => part.input),
     asked: calls.filter((part) => part.state === "approval-requested").map((part) => part.approval.id),
     words: words.map((part) => part.toolCallId),
     run: of("data-run").at(-1)?.data.status ?? null,
     sees: sees(chat.status, calls, words),
   };
+}
+
+/** What has a place among the rest, in its order; a text by what it says. */
+function placed({ type, text, toolCallId, state }) {
+  if (type === "step-start") return [["step"]];
+  if (toolCallId !== undefined) return [["call", toolCallId, state]];
+  return type === "text" || type === "reasoning" ? [["text", text]] : [];
 }
 
 /** The calls whose output is the user's to give: about each a question is open that wants a text. */

@@ -53,7 +53,11 @@ function appChecked(view, { payload }) {
   view.verdict = payload;
 }
 
-// Text.
+// Responses of the model, and their text.
+
+function modelStarted(view, { seq }) {
+  view.responses.push(seq);
+}
 
 function message(view, { item_id, channel = "answer" }) {
   const key = `${channel}:${item_id}`;
@@ -62,9 +66,10 @@ function message(view, { item_id, channel = "answer" }) {
   return found;
 }
 
-function textDelta(view, { payload }) {
+function textDelta(view, { payload, seq }) {
   const found = message(view, payload);
   const expected = payload.index === found.deltas;
+  found.begin(seq);
   if (!expected) {
     found.missing_start ||= found.deltas === 0;
     found.deltas = payload.index;
@@ -73,8 +78,9 @@ function textDelta(view, { payload }) {
   must(expected);
 }
 
-function textCompleted(view, { payload }) {
+function textCompleted(view, { payload, seq }) {
   const found = message(view, payload);
+  if (payload.text) found.begin(seq);
   if ("text" in payload) found.replace(payload.text);
   found.complete = true;
 }
@@ -88,10 +94,11 @@ function toolRow(view, { payload }, states = OPEN_STATES) {
   return row;
 }
 
-function toolRequested(view, { payload, occurred_at }) {
+function toolRequested(view, { payload, seq, occurred_at }) {
   const { call_id, kind, name, title = name } = payload;
   must(!view.rows.has(call_id) && !call_id.includes(":"));
-  const row = { activity_id: call_id, kind, name, title, since: occurred_at, arguments: payload.arguments ?? null };
+  const since = occurred_at;
+  const row = { activity_id: call_id, kind, name, title, seq, since, arguments: payload.arguments ?? null };
   view.rows.set(call_id, activity(row));
 }
 
@@ -128,12 +135,12 @@ const toolSettled = (state) => (view, envelope) => {
 
 // Handoffs, stages, interactions.
 
-function handoffRequested(view, { payload, occurred_at }) {
+function handoffRequested(view, { payload, seq, occurred_at }) {
   const activity_id = `handoff:${view.handoffs.length + 1}`; // no call id holds a colon
   const { from_agent, to_agent: name } = payload;
   const title = `${from_agent} → ${name}`;
   view.handoffs.push(activity_id);
-  const row = { activity_id, kind: "handoff", name, title, state: "running", since: occurred_at };
+  const row = { activity_id, kind: "handoff", name, title, state: "running", seq, since: occurred_at };
   view.rows.set(activity_id, activity(row));
 }
 
@@ -145,11 +152,11 @@ function handoffCompleted(view, envelope) {
   Object.assign(row, { state: "returned", name, title: `${from_agent} → ${name}` });
 }
 
-function stageStarted(view, { payload, occurred_at }) {
+function stageStarted(view, { payload, seq, occurred_at }) {
   const activity_id = `stage:${payload.stage_id}`;
   const { title } = payload;
   must(!view.rows.has(activity_id));
-  const row = { activity_id, kind: "stage", name: title, title, state: "running", since: occurred_at };
+  const row = { activity_id, kind: "stage", name: title, title, state: "running", seq, since: occurred_at };
   view.rows.set(activity_id, activity(row));
 }
 
@@ -176,11 +183,11 @@ const MORE = {
   edited_from: textOf,
 };
 
-function approvalWait(view, { payload }) {
+function approvalWait(view, { payload, seq }) {
   must(!view.interactions.has(payload.interaction_id));
   const more = Object.entries(MORE).filter(([name]) => name in (payload.x ?? {}));
   const read = Object.fromEntries(more.map(([name, reading]) => [name, reading(payload.x[name])]));
-  view.interactions.set(payload.interaction_id, interaction({ ...payload, ...read }));
+  view.interactions.set(payload.interaction_id, interaction({ ...payload, ...read, seq }));
 }
 
 function approvalResolved(view, { payload }) {
@@ -195,7 +202,7 @@ export const FOLDS = {
   "run.accepted": runAccepted,
   "run.started": runStarted,
   "agent.changed": (view, { payload }) => { view.agent = payload.agent; },
-  "model.started": nothing,
+  "model.started": modelStarted,
   "model.completed": nothing,
   "model.incomplete": nothing,
   "model.failed": nothing,

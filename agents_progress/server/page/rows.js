@@ -5,9 +5,10 @@ import { JOIN_AT, OPEN_STATES, SNAPSHOT } from "./protocol.js";
 /**
  * One row of visible work: a tool call, a handoff or a stage. `state` is requested, running, returned, failed, rejected
  * or skipped; `note` is the code or reason of a row that did not return; `current` and `total` are the tool's counts.
+ * `seq`, here as in questions and texts, is that of the envelope that began it; 0 where an old snapshot has none.
  *
- * @typedef {{activity_id: string, kind: string, name: string, title: string, state: string, since: string,
- *   note: string | null, summary: string | null, duration_ms: number | null, message: string | null,
+ * @typedef {{activity_id: string, kind: string, name: string, title: string, state: string, seq: number,
+ *   since: string, note: string | null, summary: string | null, duration_ms: number | null, message: string | null,
  *   current: number | null, total: number | null, arguments: string | null, argument_deltas: number,
  *   output: string | null, reused: boolean}} Activity
  */
@@ -16,7 +17,7 @@ import { JOIN_AT, OPEN_STATES, SNAPSHOT } from "./protocol.js";
  * A question to a person. `decision` is null while it waits; `details` are null where the application discloses none,
  * and `approve_blind` says that it lets people approve even so.
  *
- * @typedef {{interaction_id: string, call_id: string | null, tool: string, title: string, kind: string,
+ * @typedef {{interaction_id: string, call_id: string | null, tool: string, title: string, kind: string, seq: number,
  *   digest: string | null, details: string | null, expires_at: string | null, decision: string | null,
  *   actor: string | null, approve_blind: boolean}} Interaction
  */
@@ -51,9 +52,12 @@ export class Message {
   /** @type {string[]} */
   #newest;
 
-  constructor({ item_id, channel, pieces = [], newest = [], deltas = 0, complete = false, missing_start = false }) {
+  constructor(fields) {
+    const { item_id, channel, seq = 0, pieces = [], newest = [] } = fields;
+    const { deltas = 0, complete = false, missing_start = false } = fields;
     this.item_id = item_id;
     this.channel = channel;
+    this.seq = seq;
     this.deltas = deltas;
     this.complete = complete;
     this.missing_start = missing_start;
@@ -77,6 +81,11 @@ export class Message {
     this.#newest = [];
   }
 
+  /** Something is said of it: where that is the first of it, it begins. */
+  begin(seq) {
+    if (this.seq === 0 && this.deltas === 0 && this.text === "") this.seq = seq;
+  }
+
   /** All of the text so far. */
   get text() {
     if (this.#newest.length > 0 || this.#pieces.length !== 1) {
@@ -87,7 +96,7 @@ export class Message {
 
   /** Plain values; the text is one string. */
   toJSON() {
-    const { item_id, channel, text, deltas, complete, missing_start } = this;
-    return { item_id, channel, pieces: [text], deltas, complete, missing_start };
+    const { item_id, channel, seq, text, deltas, complete, missing_start } = this;
+    return { item_id, channel, seq, pieces: [text], deltas, complete, missing_start };
   }
 }

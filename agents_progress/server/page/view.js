@@ -58,6 +58,8 @@ export class RunView {
   texts = new Map();
   /** @type {string[]} */
   handoffs = [];
+  /** @type {number[]} the `seq` with which each response of the model began */
+  responses = [];
 
   /** @type {Map<string, number>} code to the seq where it was seen first */
   #issues = new Map();
@@ -236,7 +238,7 @@ export class RunView {
     const view = new RunView(stored.run_id, language);
     view.seq = stored.seq;
     view.standing = new Standing(stored.standing);
-    for (const name of PLAIN) view[name] = stored.plain[name];
+    for (const name of PLAIN) view[name] = stored.plain[name] ?? view[name];
     view.rows = new Map(stored.rows.map((row) => [row.activity_id, activity(row)]));
     view.interactions = new Map(stored.interactions.map((row) => [row.interaction_id, interaction(row)]));
     view.texts = new Map(stored.texts.map((text) => [`${text.channel}:${text.item_id}`, new Message(text)]));
