@@ -273,12 +273,12 @@ def test_whoever_comes_to_a_task_of_several_runs_has_it_in_the_order_of_who_was_
     first, second = two_runs(decision)
     screen = seen(flat(streamed(first)))
     projection = AgUiProjection("thread")
-    seen(projection.join(RunView(f"{RUN}.2")), screen)
+    seen(projection.join(RunView(f"{RUN}.2"), [shown(first, RUN)]), screen)
     for cut, step in enumerate(second, 1):
         seen(projection.feed(step), screen)
         told = seen(AgUiProjection("thread").join(shown(second[:cut], f"{RUN}.2"), [shown(first, RUN)]))
         assert (cut, told.order, told.texts) == (cut, screen.order, screen.texts)
-    names = f"{RUN}:m1 {RUN}:c1 {RUN}:m2 {RUN}:c2 {RUN}.2:m2 {RUN}:c3 {RUN}.2:m3"
+    names = f"{RUN}:m1 {RUN}:c1 {RUN}:m2 {RUN}:c2 {RUN}.2:m2 {RUN}.2:c3 {RUN}.2:m3"
     assert screen.order == names.split()
 
 
