@@ -31,7 +31,7 @@ from compat import golden, matrix
 from compat.seen import logged
 from tests.ag_ui_streams import GOLDEN, stored, stream
 from tests.logs import OUTPUT, RUN, USAGE, Log, logs
-from tests.vercel_logs import SITUATIONS, Situation, two_runs
+from tests.vercel_logs import SITUATIONS, Situation, repeating, two_runs
 
 VECTORS = Path(__file__).parent.parent / "agents_progress" / "vectors" / "progress_cases.json"
 EVENTS: TypeAdapter[Any] = TypeAdapter(AgUiEvent)
@@ -465,30 +465,16 @@ def test_whoever_comes_to_a_run_that_continues_gets_what_came_before_it_too() ->
 
 
 def test_a_call_of_the_same_id_as_one_before_a_pause_is_a_call_of_its_own() -> None:
-    """Providers number the calls of each response anew. Three runs: two calls, of which one waits; the same again."""
-    runs = [Log(run_id).start(resumed_from=before) for run_id, before in ((RUN, None), (f"{RUN}.2", RUN))]
-    runs.append(Log(f"{RUN}.3").start(resumed_from=f"{RUN}.2"))
-    first, second, third = runs
-    first.request("c1", arguments="1").say("tool.finished", call_id="c1", output="one")
-    first.request("c2", arguments="2").ask("ask-1", "c2").end("paused")
-    second.request("c2", arguments="2").ask("ask-1", "c2")
-    second.say("approval.resolved", interaction_id="ask-1", decision="approved")
-    second.say("tool.finished", call_id="c2", output="two")
-    second.request("c1", arguments="3").ask("ask-2", "c1").end("paused")
-    third.request("c1", arguments="3").ask("ask-2", "c1")
-    third.say("approval.resolved", interaction_id="ask-2", decision="approved")
-    third.say("tool.finished", call_id="c1", output="three").request("c2", arguments="4")
-    third.say("tool.finished", call_id="c2", output="four").end().check()
     views, screen = list[RunView](), Screen()
-    for log in runs:
-        parts = list(streamed(log.envelopes, earlier=views))
-        for start in range(1, len(log.envelopes) + 1):
-            joined = list(streamed(log.envelopes, start, earlier=views))
+    for log in repeating():
+        parts = list(streamed(log, earlier=views))
+        for start in range(1, len(log) + 1):
+            joined = list(streamed(log, start, earlier=views))
             assert joined[1:] == parts[start + 1 :]
             late = seen(flat(joined))
         seen(flat(parts), screen)
         assert (late.arguments, late.results) == (screen.arguments, screen.results)
-        views.append(shown(log.envelopes, log.envelopes[0].run_id))
+        views.append(shown(log, log[0].run_id))
     ids = (f"{RUN}:c1", f"{RUN}:c2", f"{RUN}.2:c1", f"{RUN}.3:c2")
     assert screen.arguments == dict(zip(ids, "1234", strict=True))
     assert screen.results == dict(zip(ids, ("one", "two", "three", "four"), strict=True))

@@ -28,6 +28,7 @@ from tests.vercel_logs import (
     DIGEST,
     MAJORS,
     SITUATIONS,
+    WAITED,
     Situation,
     answered,
     asked,
@@ -101,7 +102,7 @@ def test_every_part_fits_the_schema_of_the_releases_of_its_major(major: Major, n
 
 @each_release
 def test_the_chat_of_each_release_shows_of_every_situation_what_is_computed(major: Major, name: str) -> None:
-    situations = [each for each in SITUATIONS if not each.continues]
+    situations = [each for each in SITUATIONS if not each.earlier]
     answers = play(major, [{"streams": [each.stream(major)]} for each in situations], name)
     for situation, answer in zip(situations, answers, strict=True):
         expected = computed(seen(situation.stream(major)))
@@ -114,7 +115,7 @@ def test_the_chat_of_each_release_shows_of_every_situation_what_is_computed(majo
 def test_what_a_user_of_each_major_sees_is_success_exactly_where_our_view_says_done(
     major: Major, tmp_path: Path
 ) -> None:
-    situations = [each for each in SITUATIONS if not each.continues]
+    situations = [each for each in SITUATIONS if not each.earlier]
     answers = play(major, [{"streams": [each.stream(major)]} for each in situations])
     seen_as_success = {
         each.name for each, answer in zip(situations, answers, strict=True) if answer["sees"] == "success"
@@ -126,7 +127,7 @@ def test_what_a_user_of_each_major_sees_is_success_exactly_where_our_view_says_d
 @pytest.mark.parametrize("decision", ["approved", "rejected"])
 def test_the_answer_of_a_chat_goes_on_in_its_message_and_asks_no_second_time(major: Major, decision: str) -> None:
     first = Situation("paused", asked(say(begin(), "Let me see.")).end("paused").envelopes, "waiting")
-    second = Situation("answered", answered(decision).end().check().envelopes, "done", continues=True)
+    second = Situation("answered", answered(decision).end().check().envelopes, "done", earlier=WAITED)
     case = {"streams": [first.stream(major), second.stream(major)], "approved": decision == "approved"}
     (answer,) = play(major, [case])
     state = "output-available" if decision == "approved" else "output-denied"
@@ -147,7 +148,7 @@ FOR_WORDS = Situation("paused", PAUSED, "waiting")
 def test_what_a_user_says_is_sent_and_gives_way_to_what_the_call_returned(
     major: Major, name: str, decision: str
 ) -> None:
-    second = Situation("", answered(decision, "clarification").end().check().envelopes, "done", continues=True)
+    second = Situation("", answered(decision, "clarification").end().check().envelopes, "done", earlier=WAITED)
     case = {"streams": [FOR_WORDS.stream(major), second.stream(major)], "approved": decision == "approved"}
     (answer,) = play(major, [{**case, "said": "The blue one"}], name)
     assert (answer["before"], answer["sees"], answer["error"]) == (["question"], "success", None)
@@ -161,7 +162,7 @@ def test_what_a_user_says_is_sent_and_gives_way_to_what_the_call_returned(
 
 @each_release
 def test_what_a_user_said_is_no_success_while_it_is_refused_and_can_be_said_anew(major: Major, name: str) -> None:
-    second = Situation("", answered("approved", "clarification").end().check().envelopes, "done", continues=True)
+    second = Situation("", answered("approved", "clarification").end().check().envelopes, "done", earlier=WAITED)
     refused, again = [FOR_WORDS.stream(major), None], [FOR_WORDS.stream(major), None, second.stream(major)]
     stays, goes_on = play(major, [{"streams": refused}, {"streams": again}], name)
     assert (stays["sees"], stays["calls"], stays["words"]) == ("error", [[C1, "output-available"]], [C1])
@@ -181,7 +182,7 @@ def test_what_a_user_says_is_for_the_call_that_asks_though_an_earlier_run_had_on
         {"id": "u0", "role": "user", "parts": [{"type": "text", "text": "?"}]},
         {"id": "task-0", "role": "assistant", "parts": [done]},
     ]
-    second = Situation("", answered("approved", "clarification").end().check().envelopes, "done", continues=True)
+    second = Situation("", answered("approved", "clarification").end().check().envelopes, "done", earlier=WAITED)
     (answer,) = play(major, [{"streams": [FOR_WORDS.stream(major), second.stream(major)], "held": held}], name)
     assert (answer["sees"], answer["calls"]) == ("success", [[C1, "output-available"]])
     assert answer["sent"][1]["body"]["messages"][1]["parts"] == [done]
@@ -193,7 +194,7 @@ def test_questions_of_both_kinds_are_sent_together_once_all_are_answered(major: 
     second = answered("approved")
     choosing(second, "c2").say("approval.resolved", interaction_id="ask-2", decision="approved")
     log = second.say("tool.finished", call_id="c2").end().check().envelopes
-    streams = [first.stream(major), Situation("", log, "done", continues=True).stream(major)]
+    streams = [first.stream(major), Situation("", log, "done", earlier=first.envelopes).stream(major)]
     (answer,) = play(major, [{"streams": streams}], name)
     assert (len(answer["sent"]), answer["sees"]) == (2, "success")
     given = Vercel(chat, major=major).asked(answer["sent"][1]["body"]).answers
@@ -234,7 +235,7 @@ def test_a_chat_that_was_reloaded_sees_all_of_a_task_once(major: Major) -> None:
 @each_major
 def test_a_chat_that_was_reloaded_shows_texts_and_calls_as_one_that_was_there(major: Major) -> None:
     first, second = two_runs("approved")
-    paused, answer = Situation("paused", first, "waiting"), Situation("answered", second, "done", continues=True)
+    paused, answer = Situation("paused", first, "waiting"), Situation("answered", second, "done", earlier=first)
     cases: list[dict[str, Any]] = [{"streams": [paused.stream(major), answer.stream(major)]}]
     for cut in range(1, len(second) + 1):
         stream = VercelStream(major)

@@ -29,11 +29,13 @@ from tests.vercel_logs import (
     GOLDEN,
     MAJORS,
     SITUATIONS,
+    WAITED,
     Situation,
     answered,
     asked,
     begin,
     choosing,
+    repeating,
     say,
     two_runs,
     viewed,
@@ -214,7 +216,7 @@ def test_what_a_user_said_is_no_output_of_the_call_once_the_run_goes_on() -> Non
     shown.answer()
     assert (shown.calls, shown.sees()) == ([[C1, "output-available"]], "answered")
     stream, told = VercelStream(7, continues=True), []
-    stream.join(RunView(f"{RUN}.2"))
+    stream.join(RunView(f"{RUN}.2"), [viewed(WAITED)])
     for step in answered("approved", "clarification").end().check().envelopes:
         seen(stream.feed(step), shown)
         told.append((step.type, shown.calls[0][1]))
@@ -240,7 +242,7 @@ def test_a_question_is_offered_only_when_the_run_has_paused() -> None:
 
 def test_the_answer_of_a_client_goes_on_in_the_message_that_the_client_has() -> None:
     stream = VercelStream(7, continues=True)
-    stream.join(RunView(f"{RUN}.2"))
+    stream.join(RunView(f"{RUN}.2"), [viewed(WAITED)])
     before = seen(flat(from_start(asked(say(begin())).end("paused").envelopes)))
     after = seen(flat(fed(stream, say(answered("approved"), item_id="m3").end().check().envelopes)), before)
     assert (after.message, after.sees()) == ("task-1", "success")
@@ -268,14 +270,29 @@ def named_calls(events: list[Event]) -> set[str]:
     return calls | {data.get("inside") or data.get("call_id") for data in found} - {None}
 
 
-def test_a_call_has_the_same_id_in_every_part_and_run_of_its_task_and_another_in_every_other_task() -> None:
-    def log(run_id: str) -> Log:
-        log = asked(Log(run_id).start()).request("c1/c2").request("c3")
-        return log.say("artifact.created", artifact_id="a1", name="x", media_type="text/plain", bytes=1, call_id="c3")
+def test_a_call_has_one_id_in_every_part_of_its_run_and_in_every_run_that_restates_it() -> None:
+    made = {"artifact_id": "a1", "name": "x", "media_type": "text/plain", "bytes": 1, "call_id": "c3"}
+    log = asked(begin()).request("c1/c2").request("c3").say("artifact.created", **made).end("paused")
+    assert named_calls(flat(from_start(log.envelopes))) == {f"{RUN}:c1", f"{RUN}:c1/c2", f"{RUN}:c3"}
+    again = Situation("", answered("approved").envelopes, "running", earlier=log.envelopes)
+    assert named_calls(again.stream(7)) == {f"{RUN}:c1"}
 
-    first, again, other = (named_calls(flat(from_start(log(name).envelopes))) for name in (RUN, f"{RUN}.2", "run-B"))
-    assert first == again == {f"{RUN}:c1", f"{RUN}:c1/c2", f"{RUN}:c3"}
-    assert first.isdisjoint(other)
+
+@each_major
+def test_a_call_of_the_same_id_as_one_before_a_pause_is_a_call_of_its_own(major: Major) -> None:
+    views, shown = list[RunView](), Seen()
+    for log in repeating():
+        stream = VercelStream(major, continues=bool(views))
+        stream.join(RunView(log[0].run_id), views)
+        for cut, step in enumerate(log, 1):
+            seen(stream.feed(step), shown)
+            late = VercelStream(major)
+            joined = seen(late.join(viewed(log[:cut]), views))
+            seen(flat(fed(late, log[cut:])), joined)
+        assert (joined.calls, joined.parts) == (shown.calls, shown.parts)
+        views.append(viewed(log))
+    ids = (f"{RUN}:c1", f"{RUN}:c2", f"{RUN}.2:c1", f"{RUN}.3:c2")
+    assert shown.calls == [[each, "output-available"] for each in ids]
 
 
 # Endings.
@@ -420,7 +437,7 @@ def test_whoever_joins_a_task_of_several_runs_sees_what_whoever_was_there_sees(m
     first, second = two_runs(decision)
     shown = seen(flat(from_start(first, major)))
     there = VercelStream(major, continues=True)
-    there.join(RunView(f"{RUN}.2"))
+    there.join(RunView(f"{RUN}.2"), [viewed(first)])
     for cut, step in enumerate(second, 1):
         seen(there.feed(step), shown)
         told = seen(VercelStream(major).join(viewed(second[:cut]), [viewed(first)]))

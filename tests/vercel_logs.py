@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from agents_progress.bridges.base import Cut, Event, call_name
+from agents_progress.bridges.base import CallNames, Cut, Event
 from agents_progress.bridges.vercel_parts import Major
 from agents_progress.bridges.vercel_stream import VercelStream
 from agents_progress.events import Envelope
@@ -21,24 +21,26 @@ from tests.logs import OUTPUT, RUN, USAGE, Log
 GOLDEN = Path(__file__).parent / "golden" / "vercel"
 MAJORS: tuple[Major, ...] = get_args(Major)
 DIGEST = "d" * 64
-C1 = call_name(RUN, "c1")
+C1 = CallNames(RUN)("c1")
 """The call of these logs, as a client is told of it."""
 ERROR = {"code": "model_error", "message": "The model did not answer.", "retryable": True, "phase": "model"}
 
 
 class Situation(NamedTuple):
-    """One log. ``cut`` is how a feed ends that goes on to no ending; ``continues`` that the client has the message."""
+    """One log. ``cut`` is how a feed ends that goes on to no ending; ``earlier`` is the log of the run that it goes on
+    with, whose message the client has.
+    """
 
     name: str
     envelopes: list[Envelope]
     status: Status
     cut: Cut | None = None
-    continues: bool = False
+    earlier: Sequence[Envelope] = ()
 
     def stream(self, major: Major) -> list[Event]:
         """What a client gets that was there from the start."""
-        stream = VercelStream(major, continues=self.continues)
-        events = stream.join(RunView(self.envelopes[0].run_id))
+        stream = VercelStream(major, continues=bool(self.earlier))
+        events = stream.join(RunView(self.envelopes[0].run_id), [viewed(self.earlier)] if self.earlier else [])
         for envelope in self.envelopes:
             events += stream.feed(envelope)
         return events + (stream.cut(self.cut) if self.cut else [])
@@ -69,11 +71,20 @@ def begin(run_id: str = RUN) -> Log:
     )
 
 
-def asked(log: Log, *, call_id: str = "c1", shown: bool = True, blind: bool = False, kind: str = "approval") -> Log:
+def asked(
+    log: Log,
+    *,
+    call_id: str = "c1",
+    name: str = "ask-1",
+    shown: bool = True,
+    blind: bool = False,
+    kind: str = "approval",
+    **call: Any,
+) -> Log:
     more: dict[str, Any] = {"details": '{"eur": 12}'} if shown else {}
     more |= {"x": {"approve_blind": True}} if blind else {}
-    ask = {"interaction_id": "ask-1", "call_id": call_id, "tool": "refund", "title": "Refund", "digest": DIGEST}
-    return log.request(call_id, "refund", title="Refund").say("approval.wait", **ask, kind=kind, **more)
+    ask = {"interaction_id": name, "call_id": call_id, "tool": "refund", "title": "Refund", "digest": DIGEST}
+    return log.request(call_id, "refund", title="Refund", **call).say("approval.wait", **ask, kind=kind, **more)
 
 
 def choosing(log: Log, call_id: str = "c1") -> Log:
@@ -143,6 +154,27 @@ def two_runs(decision: str) -> tuple[list[Envelope], list[Envelope]]:
     return first.envelopes, second.end().check().envelopes
 
 
+def repeating() -> list[list[Envelope]]:
+    """Three runs of a task whose provider numbers the calls of each response anew."""
+    runs = [Log(run_id).start(resumed_from=before) for run_id, before in ((RUN, None), (f"{RUN}.2", RUN))]
+    runs.append(Log(f"{RUN}.3").start(resumed_from=f"{RUN}.2"))
+    first, second, third = runs
+    first.request("c1", arguments="1").say("tool.finished", call_id="c1", output="one")
+    asked(first, call_id="c2", arguments="2").end("paused")
+    asked(second, call_id="c2", arguments="2").say("approval.resolved", interaction_id="ask-1", decision="approved")
+    second.say("tool.finished", call_id="c2", output="two")
+    asked(second, call_id="c1", name="ask-2", arguments="3").end("paused")
+    asked(third, call_id="c1", name="ask-2", arguments="3")
+    third.say("approval.resolved", interaction_id="ask-2", decision="approved")
+    third.say("tool.finished", call_id="c1", output="three").request("c2", arguments="4")
+    third.say("tool.finished", call_id="c2", output="four").end().check()
+    return [log.envelopes for log in runs]
+
+
+WAITED = asked(begin()).end("paused").envelopes
+"""The log of the run that :func:`answered` goes on with."""
+
+
 def contradictory() -> Log:
     """Says success while a call is open: the stream of a naive bridge would end well."""
     return say(begin().request()).end().check()
@@ -185,12 +217,12 @@ SITUATIONS: tuple[Situation, ...] = (
     ),
     Situation("paused_for_a_choice", choosing(begin()).end("paused").envelopes, "waiting"),
     Situation("paused_for_both", choosing(asked(begin()), "c2").end("paused").envelopes, "waiting"),
-    Situation("approved", answered("approved").end().check().envelopes, "done", continues=True),
-    Situation("rejected", answered("rejected").end().check().envelopes, "done", continues=True),
+    Situation("approved", answered("approved").end().check().envelopes, "done", earlier=WAITED),
+    Situation("rejected", answered("rejected").end().check().envelopes, "done", earlier=WAITED),
     Situation(
-        "answered_in_words", answered("approved", "clarification").end().check().envelopes, "done", continues=True
+        "answered_in_words", answered("approved", "clarification").end().check().envelopes, "done", earlier=WAITED
     ),
-    Situation("declined", answered("rejected", "clarification").end().check().envelopes, "done", continues=True),
+    Situation("declined", answered("rejected", "clarification").end().check().envelopes, "done", earlier=WAITED),
     Situation("approved_elsewhere", answered("approved").end().check().envelopes, "done"),
     Situation("rejected_elsewhere", answered("rejected").end().check().envelopes, "done"),
     Situation(

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from agents_progress.answers import MOST_TEXT, TEXTS, options_offered
 from agents_progress.bridges.ag_ui_events import OURS, Json, noted
-from agents_progress.bridges.base import Event, first_run, json_of, question_id, told_of
+from agents_progress.bridges.base import CallNames, Event, json_of, question_id, told_of
 from agents_progress.labels import label
 from agents_progress.messages import Language, sentence
 from agents_progress.rows import Activity, Interaction
@@ -33,11 +33,10 @@ NO_CALLS: Final = ("handoff", "stage")
 class Call:
     """One call of a tool: its row in the view, and what a client was told of it.
 
-    ``wire_id`` is ``RUN:CALL`` with the run that made it: a run that continues another restates what was open there
-    under its ids, and may make other calls of the same id as one that is settled. ``agent`` is the call whose sub-agent
-    made it, None for the run's own; ``restated``: the client has its arguments; ``asking``: they are still awaited;
-    ``delegates``: a sub-agent of it is open; ``shown`` is how it was said to go, None when nothing was; ``settled``:
-    its result was told.
+    ``wire_id`` is its id there (:class:`~agents_progress.bridges.base.CallNames`). ``agent`` is the call whose
+    sub-agent made it, None for the run's own; ``restated``: the client has its arguments; ``asking``: they are still
+    awaited; ``delegates``: a sub-agent of it is open; ``shown`` is how it was said to go, None when nothing was;
+    ``settled``: its result was told.
     """
 
     row: Activity
@@ -201,10 +200,10 @@ class Calls:
     """
 
     def __init__(self, run_id: str, language: Language, earlier: Sequence[RunView] = ()) -> None:
-        self.first = first_run(run_id)
-        self.restating = self.first != run_id
-        self._run_id = run_id
-        self._makers = _makers(earlier)
+        stem, dot, number = run_id.rpartition(".")
+        self.restating = bool(dot) and number.isdigit()
+        self.first = stem if self.restating else run_id
+        self._names = CallNames(run_id, earlier)
         self._language: Language = language
         self._calls: dict[str, Call] = {}
 
@@ -262,8 +261,7 @@ class Calls:
 
     def _added(self, call_id: str, row: Activity, restated: bool) -> Call:
         outer = self._calls.get(call_id.rpartition("/")[0])
-        wire_id = f"{self._makers.get(call_id, self._run_id)}:{call_id}"
-        call = self._calls[call_id] = Call(row, wire_id, outer, restated)
+        call = self._calls[call_id] = Call(row, self._names(call_id), outer, restated)
         return call
 
     def _going(self, call: Call) -> list[Event]:
@@ -282,16 +280,6 @@ class Calls:
             if name.startswith(inside):
                 events += inner.undelegated(self._language)
         return [*events, *call.undelegated(self._language), *call.activity(), call.result(self._language)]
-
-
-def _makers(earlier: Iterable[RunView]) -> dict[str, str]:
-    """The calls that are restated after these runs, which continue one another, and the run that made each."""
-    makers: dict[str, str] = {}
-    for view in earlier:
-        paused = view.standing.outcome == "paused"
-        waiting = [call_id for call_id, row in view.rows.items() if row.open and row.kind not in NO_CALLS and paused]
-        makers = {call_id: makers.get(call_id, view.run_id) for call_id in waiting}
-    return makers
 
 
 def interrupt(run_id: str, question: Interaction, call: Call | None, language: Language) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
@@ -168,17 +168,24 @@ def question_of(text: str) -> Question | None:
 # The id of a call in other protocols.
 
 
-def first_run(run_id: str) -> str:
-    """The id of the first run of a task, by that of any of its runs."""
-    stem, dot, number = run_id.rpartition(".")
-    return stem if dot and number.isdigit() else run_id
+class CallNames:
+    """The ids under which the calls of a run travel, by their own: ``RUN:CALL`` with the run that made the call.
 
-
-def call_name(run_id: str, call_id: str) -> str:
-    """The id under which a call of a run travels: ids of calls repeat in a conversation, and clients look for one in
-    all of it. A run that continues another goes on with the calls of that one.
+    Ids of calls repeat in a conversation, and clients look for one in all of it. A run that continues others, which are
+    ``earlier``, oldest first, restates what was open there under its ids, and may make other calls of the same id as
+    one that is settled.
     """
-    return f"{first_run(run_id)}:{call_id}"
+
+    def __init__(self, run_id: str, earlier: Iterable[RunView] = ()) -> None:
+        self.run_id = run_id
+        self._makers: dict[str, str] = {}
+        for view in earlier:
+            paused = view.standing.outcome == "paused"
+            waiting = [call_id for call_id, row in view.rows.items() if row.open and paused]
+            self._makers = {call_id: self._makers.get(call_id, view.run_id) for call_id in waiting}
+
+    def __call__(self, call_id: str) -> str:
+        return f"{self._makers.get(call_id, self.run_id)}:{call_id}"
 
 
 # What both protocols say the same way.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from agents_progress.answers import TEXTS, Wanted, options_of
-from agents_progress.bridges.base import Cut, call_name, is_on_the_web, json_of, question_id, told_of
+from agents_progress.bridges.base import CallNames, Cut, is_on_the_web, json_of, question_id, told_of
 from agents_progress.bridges.vercel_parts import (
     AgentPart,
     ArtifactFacts,
@@ -108,11 +108,11 @@ def agent(name: str) -> Part:
     return AgentPart(type="data-agent", id="agent", data={"agent": name})
 
 
-def tool_input(run_id: str, row: Activity, asked: str | None) -> Part:
+def tool_input(names: CallNames, row: Activity, asked: str | None) -> Part:
     """A call of a run, with what it was asked as JSON text."""
     part = ToolInput(
         type="tool-input-available",
-        toolCallId=call_name(run_id, row.activity_id),
+        toolCallId=names(row.activity_id),
         toolName=row.name,
         input=json_of(asked),
         dynamic=True,
@@ -123,10 +123,10 @@ def tool_input(run_id: str, row: Activity, asked: str | None) -> Part:
     return part
 
 
-def tool_result(run_id: str, row: Activity, language: Language) -> Iterator[Part]:
+def tool_result(names: CallNames, row: Activity, language: Language) -> Iterator[Part]:
     """What came of a call that was executed, or never will be. A refused one is not told here."""
     part: ToolOutput | ToolError
-    name = call_name(run_id, row.activity_id)
+    name = names(row.activity_id)
     if row.state == "returned":
         output = row.summary if row.output is None else row.output
         part = ToolOutput(type="tool-output-available", toolCallId=name, output=output, dynamic=True)
@@ -140,17 +140,17 @@ def tool_result(run_id: str, row: Activity, language: Language) -> Iterator[Part
     yield part
 
 
-def tool(run_id: str, row: Activity) -> Part:
+def tool(names: CallNames, row: Activity) -> Part:
     """What the tool parts cannot say of a call."""
     outer = row.activity_id.rpartition("/")[0]
     return ToolPart(
         type="data-tool",
-        id=call_name(run_id, row.activity_id),
+        id=names(row.activity_id),
         data={
             "title": row.title,
             "kind": row.kind,
             "state": row.state,
-            "inside": call_name(run_id, outer) if outer else None,
+            "inside": names(outer) if outer else None,
             "message": row.message,
             "current": row.current,
             "total": row.total,
@@ -170,17 +170,17 @@ def moved(view: RunView, row: Activity) -> Part:
     )
 
 
-def question(run_id: str, asked: Interaction) -> Part:
+def question(names: CallNames, asked: Interaction) -> Part:
     """A question of a run to a person, and what became of it."""
     return QuestionPart(
         type="data-question",
         id=asked.interaction_id,
         data={
-            "question_id": question_id(run_id, asked),
+            "question_id": question_id(names.run_id, asked),
             "title": asked.title,
             "tool": asked.tool,
             "kind": asked.kind,
-            "call_id": None if asked.call_id is None else call_name(run_id, asked.call_id),
+            "call_id": None if asked.call_id is None else names(asked.call_id),
             "details": asked.details,
             "expires_at": asked.expires_at,
             "approvable": asked.approvable,
@@ -216,12 +216,12 @@ def source(view: RunView, number: int, payload: Payload) -> Part:
     return SourcePart(type="data-source", id=name, data=data)
 
 
-def artifact(view: RunView, payload: Payload) -> Part:
+def artifact(names: CallNames, payload: Payload) -> Part:
     """A file by its name: its content is not in the journal."""
     data = cast("ArtifactFacts", _only(ArtifactFacts, payload))
     if "call_id" in data:
-        data["call_id"] = call_name(view.run_id, data["call_id"])
-    return ArtifactPart(type="data-artifact", id=f"{view.run_id}/{payload['artifact_id']}", data=data)
+        data["call_id"] = names(data["call_id"])
+    return ArtifactPart(type="data-artifact", id=f"{names.run_id}/{payload['artifact_id']}", data=data)
 
 
 def usage(payload: Payload) -> Part:
@@ -234,12 +234,12 @@ def check(payload: Payload) -> Part:
     return CheckPart(type="data-check", id="check", data=cast("CheckFacts", _only(CheckFacts, payload)))
 
 
-def found(view: RunView) -> Iterator[Part]:
+def found(names: CallNames, view: RunView) -> Iterator[Part]:
     """What a view holds without its place among the rest."""
     for number, payload in enumerate(view.sources, 1):
         yield source(view, number, payload)
     for payload in view.artifacts:
-        yield artifact(view, payload)
+        yield artifact(names, payload)
     for number, payload in enumerate(view.guardrails, 1):
         yield guardrail(view, number, payload)
 

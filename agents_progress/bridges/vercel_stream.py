@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final, TypeAlias, cast
 
 from agents_progress.bridges import vercel_facts as facts
-from agents_progress.bridges.base import CUTS, Cut, Event, Response, call_name, in_order, question_id, unsaid_of
+from agents_progress.bridges.base import CUTS, CallNames, Cut, Event, Response, in_order, question_id, unsaid_of
 from agents_progress.bridges.vercel_facts import Item, Payload
 from agents_progress.bridges.vercel_parts import (
     IN_WORDS,
@@ -55,7 +55,8 @@ class VercelStream:
         self.language: Language = language
         self.continues = continues
         self.view = RunView("")
-        self.runs: list[RunView] = []
+        self.names = CallNames("")
+        self.runs: list[tuple[CallNames, RunView]] = []
         # The text that an envelope is about, as it was before: its row, whether it was open, what a client shows of it.
         self.item: Item = ("", "")
         self.message: Message | None = None
@@ -69,7 +70,9 @@ class VercelStream:
         ``earlier`` are the runs of the task that this one continues, oldest first. Texts come as one delta each.
         """
         self.view = RunView.from_snapshot(view.snapshot(), self.language)
-        self.runs = [*earlier, self.view]
+        runs = [*earlier, self.view]
+        self.runs = [(CallNames(run.run_id, runs[:place]), run) for place, run in enumerate(runs)]
+        self.names = self.runs[-1][0]
         if self.view.seq == 0:
             return []
         return _events([*self._begun(), *self._replayed(), *self._standing(), *self._ended()])
@@ -135,7 +138,7 @@ class VercelStream:
         if view.agent is not None:
             yield facts.agent(view.agent)
         yield from self._placed()
-        yield from chain.from_iterable(facts.found(run) for run in self.runs)
+        yield from chain.from_iterable(facts.found(*run) for run in self.runs)
         yield from () if view.usage is None else _usage(self, view.usage)
         yield from () if view.terminal is None else _output(view)
         yield from () if view.verdict is None else _check(self, view.verdict)
@@ -144,10 +147,10 @@ class VercelStream:
         """What has a place among the rest; what a later run restates stands where it began, as it is in the later one.
         Open calls stay in the last step, because what a client sends by itself depends on the calls of that one.
         """
-        calls = dict(chain.from_iterable(run.rows.items() for run in self.runs))
-        asked = {name: (run.run_id, each) for run in self.runs for name, each in run.interactions.items()}
+        calls = {names(name): row for names, run in self.runs for name, row in run.rows.items()}
+        asked = {name: (names, each) for names, run in self.runs for name, each in run.interactions.items()}
         is_open = False
-        for run in self.runs:
+        for names, run in self.runs:
             for each in in_order(run):
                 match each:
                     case Response():
@@ -157,10 +160,10 @@ class VercelStream:
                         yield from facts.text(each)
                     case Activity(kind="handoff" | "stage"):
                         yield facts.moved(run, each)
-                    case Activity(activity_id=name) if name in calls:
-                        row = calls.pop(name)
+                    case Activity(activity_id=name) if names(name) in calls:
+                        row = calls.pop(names(name))
                         is_open = is_open or row.open
-                        yield from _call(self, row)
+                        yield from _call(self, names, row)
                     case Interaction(interaction_id=name) if name in asked:
                         yield facts.question(*asked.pop(name))  # it is answered in the newest run that states it
             yield from _closed(run) if run is not self.view or run.terminal is not None else ()
@@ -214,23 +217,23 @@ def _text_completed(stream: VercelStream, payload: Payload) -> Iterator[Part]:
 
 def _requested(stream: VercelStream, payload: Payload) -> Iterator[Part]:
     for row in _row(stream, payload):
-        yield from _call(stream, row)
+        yield from _call(stream, stream.names, row)
 
 
 def _moved(stream: VercelStream, payload: Payload) -> Iterator[Part]:
-    yield from (facts.tool(stream.view.run_id, row) for row in _row(stream, payload))
+    yield from (facts.tool(stream.names, row) for row in _row(stream, payload))
 
 
 def _arguments(stream: VercelStream, payload: Payload) -> Iterator[Part]:
     for row in _row(stream, payload):
         if row.open:
-            yield facts.tool_input(stream.view.run_id, row, row.arguments)
+            yield facts.tool_input(stream.names, row, row.arguments)
 
 
 def _settled(stream: VercelStream, payload: Payload) -> Iterator[Part]:
     for row in _row(stream, payload):
-        yield from _result(stream, row)
-        yield facts.tool(stream.view.run_id, row)
+        yield from _result(stream, stream.names, row)
+        yield facts.tool(stream.names, row)
 
 
 def _row(stream: VercelStream, payload: Payload) -> list[Activity]:
@@ -238,24 +241,24 @@ def _row(stream: VercelStream, payload: Payload) -> list[Activity]:
     return [] if row is None else [row]
 
 
-def _call(stream: VercelStream, row: Activity) -> Iterator[Part]:
+def _call(stream: VercelStream, names: CallNames, row: Activity) -> Iterator[Part]:
     """All of a call, as far as it came."""
-    yield facts.tool_input(stream.view.run_id, row, row.arguments)
-    yield from _result(stream, row)
-    yield facts.tool(stream.view.run_id, row)
+    yield facts.tool_input(names, row, row.arguments)
+    yield from _result(stream, names, row)
+    yield facts.tool(names, row)
 
 
-def _result(stream: VercelStream, row: Activity) -> Iterator[Part]:
+def _result(stream: VercelStream, names: CallNames, row: Activity) -> Iterator[Part]:
     if row.state == "rejected":
-        yield from _refused(stream, row)
-    yield from facts.tool_result(stream.view.run_id, row, stream.language)
+        yield from _refused(stream, names(row.activity_id))
+    yield from facts.tool_result(names, row, stream.language)
 
 
-def _refused(stream: VercelStream, row: Activity) -> Iterator[Part]:
+def _refused(stream: VercelStream, call: str) -> Iterator[Part]:
     """A denied call has an approval in the client's types, and whoever joins later never had it: it is said first."""
-    asked = ((run.run_id, each) for run in reversed(stream.runs) for each in run.interactions.values())
-    name = next((question_id(run_id, each) for run_id, each in asked if each.call_id == row.activity_id), None)
-    call = call_name(stream.view.run_id, row.activity_id)
+    asked = ((names, each) for names, run in reversed(stream.runs) for each in run.interactions.values())
+    of_it = (question_id(names.run_id, each) for names, each in asked if each.call_id and names(each.call_id) == call)
+    name = next(of_it, None)
     if name is not None:
         yield ApprovalRequest(type="tool-approval-request", approvalId=name, toolCallId=call)
         if stream.major >= 7:
@@ -277,7 +280,7 @@ def _stage(stream: VercelStream, payload: Payload) -> Iterator[Part]:
 def _asked(stream: VercelStream, payload: Payload) -> Iterator[Part]:
     question = stream.view.interactions.get(payload["interaction_id"])
     if question is not None:
-        yield facts.question(stream.view.run_id, question)
+        yield facts.question(stream.names, question)
 
 
 def _guardrail(stream: VercelStream, payload: Payload) -> Iterator[Part]:
@@ -289,7 +292,7 @@ def _cited(stream: VercelStream, payload: Payload) -> Iterator[Part]:
 
 
 def _made(stream: VercelStream, payload: Payload) -> Iterator[Part]:
-    yield facts.artifact(stream.view, payload)
+    yield facts.artifact(stream.names, payload)
 
 
 def _usage(stream: VercelStream, payload: Payload) -> Iterator[Part]:
@@ -372,9 +375,9 @@ def _request(stream: VercelStream, question: Interaction) -> Iterator[Part]:
     row = stream.view.rows.get(question.call_id or "")
     if row is None or not row.open or question.decision is not None or not question.approvable:
         return
-    yield facts.tool_input(stream.view.run_id, row, row.arguments if question.details is None else question.details)
+    yield facts.tool_input(stream.names, row, row.arguments if question.details is None else question.details)
     if facts.wanted_of(question) not in IN_WORDS:
-        name, call = question_id(stream.view.run_id, question), call_name(stream.view.run_id, row.activity_id)
+        name, call = question_id(stream.names.run_id, question), stream.names(row.activity_id)
         yield ApprovalRequest(type="tool-approval-request", approvalId=name, toolCallId=call)
 
 
