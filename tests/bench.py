@@ -4,7 +4,8 @@
 The model yields prebuilt events, so that everything measured is overhead. Each figure is the median of five, ours and
 the bare drain in turn. A figure over its bar is marked, and the exit code is then 1; with `--slack 0.1` only when it is
 over by more than a tenth. What else the machine does makes a figure worse and never better: one that is over its bar is
-measured again, up to twice, and the best counts; code that became slow is over it each time.
+measured again, up to twice, and the best counts; code that became slow is over it each time. Figures in microseconds or
+envelopes a second are told at the pace of the machine that their bars were set on, where this one is slower.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from openai.types.responses import (
     ResponseTextDeltaEvent,
     ResponseTextDoneEvent,
 )
+from pydantic_core import from_json
 
 from agents_progress import progress
 from agents_progress.bridges.ag_ui import AgUI
@@ -204,6 +206,32 @@ def said(name: str, figure: float, bar: float, text: str, *, at_least: bool = Fa
     return over
 
 
+UNITS, UNIT_US = 20_000, 1.0
+"""How much of a yardstick is run beside a measurement, and what one unit takes where the bars were set."""
+
+LINE = b'{"event_id":"r:1","run_id":"r","seq":1,"payload":{"item_id":"msg_1","index":1,"text":"word word word word "}}'
+
+paces: list[float] = []
+
+
+def pace() -> float:
+    """How fast plain code runs at this moment, as a part of what it does there; at most 1."""
+    texts = {}
+    begun = time.perf_counter()
+    for index in range(UNITS):
+        found = from_json(LINE)
+        texts[found["payload"]["item_id"], index % 64] = f"{found['event_id']}/{index}".partition("/")
+    return min(1.0, UNITS * UNIT_US / (1e6 * (time.perf_counter() - begun)))
+
+
+def at_pace(seconds: Callable[[], float]) -> float:
+    """The seconds that something takes, as they would be there. A virtual machine with neighbours swings by half."""
+    before = pace()
+    took = seconds()
+    paces.append((before + pace()) / 2)
+    return took * paces[-1]
+
+
 def row_text() -> float:
     with tempfile.TemporaryDirectory() as folder:
         journals = (SQLiteJournal(Path(folder, f"{number}.db")) for number in range(TIMES))
@@ -240,16 +268,18 @@ def row_reduce() -> float:
 
     asyncio.run(record())
     run_id = json.loads(envelopes[0])["run_id"]
-    rates = []
-    for _ in range(TIMES):
+
+    def seconds() -> float:
         view = RunView(run_id)
         gc.collect()
         start = time.perf_counter()
         for envelope in envelopes:
             view.feed(envelope)
-        rates.append(len(envelopes) / (time.perf_counter() - start))
+        took = time.perf_counter() - start
         assert view.status == "checking"
-    rate = statistics.median(rates)
+        return took
+
+    rate = len(envelopes) / statistics.median(at_pace(seconds) for _ in range(TIMES))
     return said("reduce stored JSON", rate, 150_000, f"{rate:,.0f} envelopes/s (at least 150,000)", at_least=True)
 
 
@@ -270,7 +300,7 @@ def row_append() -> float:
         payloads = ({"item_id": "msg_1", "index": seq, "text": WORD * 4} for seq in range(1, many + 1))
         return [kind(f"r:{seq}", "r", seq, "text.delta", MOMENT, p) for seq, p in enumerate(payloads, 1)]
 
-    async def rate(path: Path, log: list[Envelope]) -> float:
+    async def seconds(path: Path, log: list[Envelope]) -> float:
         journal = SQLiteJournal(path)
         await journal.runs()
         gc.collect()
@@ -280,14 +310,15 @@ def row_append() -> float:
         took = time.perf_counter() - start
         assert [row.seq for row in await journal.runs()] == [many]
         await journal.close()
-        return many / took
+        return took
 
     rates = {}
     for kind in (Encoded, Envelope):
         log = deltas(kind)
         with tempfile.TemporaryDirectory() as folder:
-            found = [asyncio.run(rate(Path(folder, f"{number}.db"), log)) for number in range(TIMES)]
-        rates[kind] = statistics.median(found)
+            paths = [Path(folder, f"{number}.db") for number in range(TIMES)]
+            found = [at_pace(lambda path=path, log=log: asyncio.run(seconds(path, log))) for path in paths]  # type: ignore[misc]
+        rates[kind] = many / statistics.median(found)
     encoded, plain = rates[Encoded], rates[Envelope]
     figures = f"{encoded:,.0f} envelopes/s encoded before (at least 250,000), {plain:,.0f} with that"
     return said("append, SQLite", encoded, 250_000, figures, at_least=True)
@@ -326,7 +357,10 @@ def row_recorder() -> float:
             put(event)
         return time.perf_counter() - start
 
-    spent = [(asyncio.run(seconds(False)), asyncio.run(seconds(True))) for _ in range(TIMES)]
+    def paced(recorded: bool) -> float:
+        return at_pace(lambda: asyncio.run(seconds(recorded)))
+
+    spent = [(paced(False), paced(True)) for _ in range(TIMES)]
     plain, recorded = (statistics.median(times) * 1e6 / len(events) for times in zip(*spent, strict=True))
     figures = f"queue {plain:.2f} us/event, recorded {recorded:.2f} us/event"
     return said(
@@ -363,7 +397,10 @@ def row_snapshots() -> float:
         await log.seal()
         return time.process_time() - start
 
-    spent = [(asyncio.run(seconds(MemoryJournal())), asyncio.run(seconds(Watched()))) for _ in range(TIMES)]
+    def paced(journal: MemoryJournal) -> float:
+        return at_pace(lambda: asyncio.run(seconds(journal)))
+
+    spent = [(paced(MemoryJournal()), paced(Watched())) for _ in range(TIMES)]
     without, kept = (statistics.median(times) * 1e6 / LONG for times in zip(*spent, strict=True))
     figures = f"without {without:.2f} us/envelope, with {kept:.2f} us/envelope"
     return said("keeping snapshots", kept - without, 2.0, f"{figures}, extra {kept - without:.2f} (at most 2)")
@@ -416,7 +453,7 @@ def row_bridge(name: str, bridge: Bridge) -> float:
                 frame(event)
         return time.process_time() - begun
 
-    figure = statistics.median(seconds() for _ in range(TIMES)) * 1e6 / len(log)
+    figure = statistics.median(at_pace(seconds) for _ in range(TIMES)) * 1e6 / len(log)
     return said(f"told through {name}", figure, 3.0, f"{figure:.2f} us/envelope (at most 3)")
 
 
@@ -471,6 +508,8 @@ def main(names: list[str]) -> int:
         return 0
     slack = float(names.pop(names.index("--slack") + 1)) if "--slack" in names else 0.0
     results = [measured(name, slack) for name in [name for name in names if name != "--slack"] or ROWS]
+    if paces:
+        print(f"the machine ran at {min(paces):.2f} to {max(paces):.2f} of the pace that the bars were set at")
     print(f"{sum(over <= 0 for over in results)} of {len(results)} figures within their bars")
     return 0 if all(over <= slack for over in results) else 1
 
