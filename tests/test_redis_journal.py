@@ -84,6 +84,21 @@ class TestRedis(JournalContract):
     pass
 
 
+# Closing.
+
+
+async def test_a_question_that_is_never_answered_does_not_keep_a_journal_from_closing(
+    prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "CLOSE_S", 0.1)
+    journal = RedisJournal(URL, prefix=prefix)
+    await journal.runs()
+    asked = journal._opened().connections.ask(lambda: asyncio.Event().wait())
+    await journal.close()
+    with pytest.raises(JournalUnavailable, match="closed before it answered"):
+        await asyncio.wrap_future(asked)
+
+
 # Opening.
 
 

@@ -41,6 +41,8 @@ RETRIES: Final = 3
 """How often a command is sent again over a new connection. Every script may be sent twice."""
 TIMEOUT_S: Final = 10.0
 """How long the server may take to answer, in seconds."""
+CLOSE_S: Final = 30.0
+"""How long a journal that is closed waits for what was asked before, in seconds."""
 
 FAILURES: Final = (exceptions.RedisError, OSError)
 """What the client raises when the server is away, or refuses."""
@@ -154,6 +156,10 @@ class Connections:
             return await question()
         except FAILURES as error:
             raise self.address.refusal(error) from None
+        except asyncio.CancelledError:
+            if self.closing:
+                raise JournalUnavailable(f"the journal {self.address.shown} was closed before it answered") from None
+            raise
 
     async def opened(self) -> None:
         """Look at the server once a process; a look that failed is repeated by the next question."""
@@ -265,7 +271,11 @@ class Connections:
         self.closing = True
         asked = asyncio.all_tasks() - {asyncio.current_task()}
         await last()
-        await asyncio.gather(*asked, return_exceptions=True)
+        if asked:
+            _, left = await asyncio.wait(asked, timeout=CLOSE_S)
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
         await self.client.aclose()
 
 

@@ -55,8 +55,8 @@ export function refusalIn(error) {
 }
 
 /**
- * Whether every question of the last message that can be answered in a chat of the AI SDK is: when to send it by itself.
- * The rules of the SDK go by the calls of the last step alone, and send a message whose run is over.
+ * Whether every question of the last message that can be answered in a chat of the AI SDK is: when to send it by
+ * itself. The rules of the SDK go by the calls of the last step alone, and send a message whose run is over.
  *
  * @param {{messages: {role: string, parts: object[]}[]}} chat
  * @returns {boolean}
