@@ -7,7 +7,7 @@ import inspect
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +56,15 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+async def cancelled(call: Coroutine[Any, Any, Any], when: asyncio.Event) -> None:
+    """Make a call, and cancel it when it has come so far."""
+    task = asyncio.create_task(call)
+    await when.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 @pytest.fixture
@@ -209,11 +218,7 @@ async def test_a_call_that_is_cancelled_while_it_asks_whether_its_effect_is_stil
     async def pay(order: int) -> str:
         return bank.pay(order)
 
-    call = asyncio.create_task(pay(1))
-    await reached.wait()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await cancelled(pay(1), reached)
     go_on.set()
     await asyncio.wrap_future(ledger.submit(int))  # after everything that was submitted
     del ledger.renew
@@ -475,11 +480,7 @@ async def test_a_call_that_is_cancelled_in_its_body_is_uncertain(ledger: MemoryL
         inside.set()
         await asyncio.Event().wait()
 
-    call = asyncio.create_task(pay())
-    await inside.wait()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await cancelled(pay(), inside)
     with pytest.raises(EffectUncertain):
         await pay()
 
@@ -500,11 +501,7 @@ async def test_a_call_that_is_cancelled_before_its_body_leaves_the_effect_free(
         return begin(effect)
 
     monkeypatch.setattr(ledger, "begin", slowly)
-    call = asyncio.create_task(pay(1))
-    await began.wait()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await cancelled(pay(1), began)
     go_on.set()
     await asyncio.wrap_future(ledger.submit(int))  # after everything that was submitted
     assert bank.paid == []
@@ -527,11 +524,7 @@ async def test_a_call_that_is_cancelled_while_it_records_is_recorded(
         return succeed(hold, output)
 
     monkeypatch.setattr(ledger, "succeed", slowly)
-    call = asyncio.create_task(pay(1))
-    await reached.wait()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await cancelled(pay(1), reached)
     go_on.set()
     assert await pay(1) == "paid 1"
     assert len(bank.paid) == 1
